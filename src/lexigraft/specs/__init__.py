@@ -1,0 +1,1 @@
+"""Runs, stages, experiments and claims as typed records."""
