@@ -7,7 +7,6 @@ import json
 import re
 import textwrap
 from dataclasses import Field, dataclass, field, fields
-from functools import cache
 from typing import Any, ClassVar
 
 HASH_LENGTH = 10
@@ -59,12 +58,10 @@ class StageSpec:
         return {name: value for name, value in named.items() if value}
 
 
-@cache
 def hashed_fields(spec: type[StageSpec]) -> tuple[Field[Any], ...]:
     return tuple(f for f in fields(spec) if f.metadata.get("in_id", True))
 
 
-@cache
 def default_of(spec: type[Any], name: str) -> Any:
     """A field's default; an object that equals nothing if it has none."""
     return next(f.default for f in fields(spec) if f.name == name)
@@ -75,7 +72,6 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:60] or "x"
 
 
-@cache
 def field_docs(spec: type[Any]) -> dict[str, str]:
     """The docstring under each field of a dataclass, on one line, bases included."""
     docs: dict[str, str] = {}

@@ -93,7 +93,7 @@ class BackboneSpec(StageSpec):
     mask_probability: float = 0.3
     """Share of positions to predict."""
     corruption: tuple[float, ...] = (0.8, 0.1, 0.1)
-    """Of the chosen positions, the shares replaced by [MASK], by a random token, left as they are."""
+    """Of the chosen positions, the shares that become [MASK], a random token, or stay."""
     weight_decay: float = 0.01
     """Decoupled weight decay."""
     seed: int = 42
@@ -147,7 +147,7 @@ class MlmSpec(StageSpec):
     new_token_weight: float = 2.0
     """Lambda of overlap-aware masking: how much likelier a new token is chosen; 1 for uniform."""
     corruption: tuple[float, ...] = (0.8, 0.1, 0.1)
-    """Of the chosen positions, the shares replaced by [MASK], by a random token, left as they are."""
+    """Of the chosen positions, the shares that become [MASK], a random token, or stay."""
     weight_decay: float = 0.01
     """Decoupled weight decay."""
     seed: int = 42
@@ -185,7 +185,7 @@ class TeacherSpec(StageSpec):
     corpus: str = reads("collection")
     """Collection whose training pairs are scored."""
     method: Literal["shipped", "bm25", "dense", "dense+bm25"] = "shipped"
-    """shipped: scores that come with the collection (cross-encoder scores of msmarco-hard-negatives);
+    """shipped: scores that come with the collection (msmarco-hard-negatives has cross-encoder ones);
     bm25, dense: computed; dense+bm25: the mean of both, each scaled to unit deviation."""
     model: str = reads("model", optional=True)
     """Bi-encoder of the dense methods."""

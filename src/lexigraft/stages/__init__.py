@@ -1,1 +1,1 @@
-"""One module a stage: from input folders to an output folder. The command and the workflow call these."""
+"""One module a stage: from input folders to an output folder, for the command and the workflow."""

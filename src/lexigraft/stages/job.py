@@ -1,0 +1,124 @@
+"""How every stage runs: inputs checked, output whole or absent, where it came from written down."""
+
+import json
+import logging
+import platform
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from lexigraft.errors import LexigraftError
+from lexigraft.files import sha256_file, whole_folder, write_json
+from lexigraft.specs.base import StageSpec
+
+log = logging.getLogger(__name__)
+RECORDED_PACKAGES = ("lexigraft", "torch", "transformers", "tokenizers", "numpy", "scipy", "bm25s")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a stage is given beside its spec."""
+
+    inputs: Mapping[str, Path]
+    """Folder of each input field that is given."""
+    out: Path
+    """Empty folder to fill; it is renamed to its real name when the stage returns."""
+    checkpoints: Path
+    """Folder that outlives a kill; removed when the stage has succeeded."""
+
+
+def execute(
+    spec: StageSpec,
+    inputs: Mapping[str, Path],
+    out: Path,
+    run: Callable[[Any, Job], None],
+) -> None:
+    """Run one stage into `out`, with `spec.json` and `provenance.json` beside what it writes.
+
+    Raises:
+        LexigraftError: an input folder is missing, or the stage refuses its input.
+    """
+    for name, folder in inputs.items():
+        if not folder.is_dir():
+            raise LexigraftError(f"--{name}: no such folder: {folder}")
+    checkpoints = out.with_name(f".{out.name}.checkpoints")
+    start = time.time()
+    log.info("%s: start", out.name)
+    with whole_folder(out) as partial:
+        run(spec, Job(inputs, partial, checkpoints))
+        write_json(partial / "spec.json", spec.record())
+        write_json(partial / "provenance.json", provenance(spec, inputs, time.time() - start))
+    shutil.rmtree(checkpoints, ignore_errors=True)
+    log.info("%s: done in %.0f s", out.name, time.time() - start)
+
+
+def provenance(spec: StageSpec, inputs: Mapping[str, Path], seconds: float) -> dict[str, Any]:
+    """Commit, versions, hardware, wall time in seconds, seed and hashes of the inputs' records."""
+    return {
+        "commit": _commit(),
+        "versions": {"python": platform.python_version(), **_versions()},
+        "hardware": {"machine": platform.machine(), "processor": _processor(), **_accelerators()},
+        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "seconds": round(seconds, 2),
+        "seed": getattr(spec, "seed", None),
+        "inputs": {name: _fingerprint(folder) for name, folder in inputs.items()},
+    }
+
+
+def _fingerprint(folder: Path) -> dict[str, str]:
+    """Name of an input and the hash of what identifies its content."""
+    marks = ("model.safetensors", "manifest.json", "rankings.parquet", "spec.json")
+    hashes = {mark: sha256_file(folder / mark) for mark in marks if (folder / mark).is_file()}
+    return {"name": folder.name, **hashes}
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in RECORDED_PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _commit() -> str:
+    """Commit of the working tree, marked `+changes` where tracked files differ; empty outside git."""
+    try:
+        head = subprocess.run(
+            ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+changes"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return head.stdout.strip()
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if "model name" in line), "")
+
+
+def _accelerators() -> dict[str, Any]:
+    import sys
+
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
+        return {}
+    return {"gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]}
+
+
+def read_spec(folder: Path) -> dict[str, Any]:
+    """The `spec.json` of a stage's output, or an empty record for a folder made elsewhere."""
+    path = folder / "spec.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
