@@ -185,7 +185,7 @@ class TeacherSpec(StageSpec):
     corpus: str = reads("collection")
     """Collection whose training pairs are scored."""
     method: Literal["shipped", "bm25", "dense", "dense+bm25"] = "shipped"
-    """shipped: scores that come with the collection (msmarco-hard-negatives has cross-encoder ones);
+    """shipped: scores that come with the collection (MS MARCO has a cross-encoder's);
     bm25, dense: computed; dense+bm25: the mean of both, each scaled to unit deviation."""
     model: str = reads("model", optional=True)
     """Bi-encoder of the dense methods."""

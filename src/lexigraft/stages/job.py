@@ -88,7 +88,7 @@ def _versions() -> dict[str, str]:
 
 
 def _commit() -> str:
-    """Commit of the working tree, marked `+changes` where tracked files differ; empty outside git."""
+    """Commit of the working tree, `+changes` where tracked files differ; empty outside git."""
     try:
         head = subprocess.run(
             ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+changes"],
