@@ -50,7 +50,7 @@ class StageSpec:
     def record(self) -> dict[str, Any]:
         """All fields, defaults included, as plain JSON: what `spec.json` holds."""
         values = {f.name: _plain(getattr(self, f.name)) for f in hashed_fields(type(self))}
-        return {"stage": self.stage, "version": self.version, "name": self.name, **values}
+        return {"stage": self.stage, "version": self.version, **values}
 
     def inputs(self) -> dict[str, str]:
         """Field name to the id (or folder) read, for those that are given."""

@@ -1,19 +1,19 @@
-"""The stages of the workflow, each with exactly the fields that can change its output.
-
-Defaults are the Vocabulary Transfer paper's where it states a value (section 5.3), else those of
-the protocol it cites (SPLADE-EnsembleDistil). A scale states its own values on top.
-"""
+"""The stages of the workflow: options, and the outputs of other stages that they read."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from lexigraft.specs.base import StageSpec, reads
-
-Initialisation = Literal["semantic", "subtoken", "random_new", "random_all", "mean"]
-BiasAlignment = Literal["prior_aware", "none"]
-Objective = Literal["margin_mse", "info_nce", "margin_mse+info_nce", "kl"]
-FlopsConvention = Literal["mean_positive_negative", "all_documents", "per_position_sum"]
-Head = Literal["splade", "dense"]
+from lexigraft.specs.options import (
+    CalibrateOptions,
+    EncodeOptions,
+    EvaluateOptions,
+    FinetuneOptions,
+    MlmOptions,
+    RetrieveOptions,
+    TeacherOptions,
+    TransferOptions,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class BackboneSpec(StageSpec):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransferSpec(StageSpec):
+class TransferSpec(TransferOptions, StageSpec):
     """Vocabulary transfer, step 2: embeddings and output bias in the target vocabulary."""
 
     stage = "transfer"
@@ -111,16 +111,12 @@ class TransferSpec(StageSpec):
     """Model whose vocabulary (and embedding space) it is moved to."""
     text: str = reads("collection", optional=True)
     """Collection whose training text gives unigram priors where the target has no output bias."""
-    initialisation: Initialisation = "semantic"
-    """How rows of new tokens are made (equations 7-9 and table 3)."""
-    bias_alignment: BiasAlignment = "prior_aware"
-    """Prior-aware distribution alignment (equation 10) or each overlapping token's own bias."""
     seed: int = 42
     """Random rows, sampled tokens of the report."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class MlmSpec(StageSpec):
+class MlmSpec(MlmOptions, StageSpec):
     """Masked-language-model adaptation (section 4.2.3), or further MLM as the control."""
 
     stage = "mlm"
@@ -128,34 +124,12 @@ class MlmSpec(StageSpec):
     """Masked language model that is adapted."""
     text: str = reads("collection")
     """Collection whose training text is masked."""
-    trains: Literal["embeddings", "all"] = "embeddings"
-    """embeddings: embeddings and output bias only; all: every weight (further MLM)."""
-    steps: int = 20000
-    """Optimiser steps."""
-    batch_size: int = 2048
-    """Sequences in a step, over all processes."""
-    micro_batch_size: int = 0
-    """Sequences in one forward pass; 0 for the whole batch."""
-    length: int = 128
-    """Tokens in a packed sequence."""
-    learning_rate: float = 3e-4
-    """Peak of the cosine schedule."""
-    warmup_steps: int = 4000
-    """Steps of linear warm-up."""
-    mask_probability: float = 0.3
-    """Share of positions to predict."""
-    new_token_weight: float = 2.0
-    """Lambda of overlap-aware masking: how much likelier a new token is chosen; 1 for uniform."""
-    corruption: tuple[float, ...] = (0.8, 0.1, 0.1)
-    """Of the chosen positions, the shares that become [MASK], a random token, or stay."""
-    weight_decay: float = 0.01
-    """Decoupled weight decay."""
     seed: int = 42
     """Data order and masks."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrateSpec(StageSpec):
+class CalibrateSpec(CalibrateOptions, StageSpec):
     """Activation potential calibration (section 4.2.3): the output bias is lowered by a scalar."""
 
     stage = "calibrate"
@@ -163,38 +137,23 @@ class CalibrateSpec(StageSpec):
     """Masked language model whose bias is shifted."""
     text: str = reads("collection")
     """Collection whose training documents are probed."""
-    method: Literal["shift", "rate"] = "shift"
-    """Whether the shift itself or the activation rate it must reach is given."""
-    shift: float = 5.0
-    """Scalar c taken from every output bias (b' <- b' - c)."""
-    rate: float = 0.4
-    """Share of vocabulary entries active in the pooled representation of the probe documents."""
-    probes: int = 256
-    """How many documents are probed."""
-    length: int = 256
-    """Tokens of a probe document."""
     seed: int = 42
     """Which documents are probed."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TeacherSpec(StageSpec):
+class TeacherSpec(TeacherOptions, StageSpec):
     """Scores of training pairs that a student distils."""
 
     stage = "teacher"
     corpus: str = reads("collection")
     """Collection whose training pairs are scored."""
-    method: Literal["shipped", "bm25", "dense", "dense+bm25"] = "shipped"
-    """shipped: scores that come with the collection (MS MARCO has a cross-encoder's);
-    bm25, dense: computed; dense+bm25: the mean of both, each scaled to unit deviation."""
     model: str = reads("model", optional=True)
     """Bi-encoder of the dense methods."""
-    length: int = 128
-    """Tokens of a document under the dense methods."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class FinetuneSpec(StageSpec):
+class FinetuneSpec(FinetuneOptions, StageSpec):
     """Retrieval fine-tuning of a sparse or a dense bi-encoder."""
 
     stage = "finetune"
@@ -204,48 +163,12 @@ class FinetuneSpec(StageSpec):
     """Collection with the training pairs."""
     teacher: str = reads("scores", optional=True)
     """Teacher scores, for the distilling objectives."""
-    head: Head = "splade"
-    """splade: max-pooled log(1 + ReLU(logits)); dense: mean-pooled hidden states."""
-    lowercase: bool = False
-    """Whether every input is lower-cased before the tokenizer (a normaliser saved with it)."""
-    objective: Objective = "margin_mse"
-    """Ranking loss."""
-    info_nce_weight: float = 1.0
-    """Weight of InfoNCE beside MarginMSE, in the sum of both."""
-    score_scale: float = 1.0
-    """Factor on scores inside InfoNCE and KL (the inverse temperature)."""
-    flops_query: float = 0.5
-    """Regulariser weight lambda_q at the end of the ramp; sparse heads only."""
-    flops_document: float = 0.4
-    """Regulariser weight lambda_d at the end of the ramp; sparse heads only."""
-    flops_convention: FlopsConvention = "mean_positive_negative"
-    """Over which documents FLOPS averages."""
-    flops_ramp_steps: int = 50000
-    """Steps of the quadratic ramp of both weights."""
-    steps: int = 150000
-    """Optimiser steps."""
-    batch_size: int = 128
-    """Queries in a step, over all processes."""
-    micro_batch_size: int = 0
-    """Texts in one forward pass; 0 for all of a step. Changes memory, not the loss."""
-    negatives: int = 1
-    """Hard negatives of each query."""
-    query_length: int = 256
-    """Tokens of a query."""
-    document_length: int = 256
-    """Tokens of a document."""
-    learning_rate: float = 2e-5
-    """Peak of the linear schedule."""
-    warmup_steps: int = 6000
-    """Steps of linear warm-up."""
-    weight_decay: float = 0.01
-    """Decoupled weight decay."""
     seed: int = 42
     """Data order and dropout."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncodeSpec(StageSpec):
+class EncodeSpec(EncodeOptions, StageSpec):
     """Vectors of the queries and documents of a collection's evaluation sets."""
 
     stage = "encode"
@@ -253,14 +176,10 @@ class EncodeSpec(StageSpec):
     """Fine-tuned encoder (or, for a probe, a model never tuned)."""
     collection: str = reads("collection")
     """Collection whose evaluation sets are encoded."""
-    query_length: int = 512
-    """Tokens of a query."""
-    document_length: int = 512
-    """Tokens of a document."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetrieveSpec(StageSpec):
+class RetrieveSpec(RetrieveOptions, StageSpec):
     """The best documents of each query."""
 
     stage = "retrieve"
@@ -268,14 +187,10 @@ class RetrieveSpec(StageSpec):
     """Collection that is searched."""
     vectors: str = reads("vectors", optional=True)
     """Encoded collection; none for BM25."""
-    engine: Literal["exact", "bm25"] = "exact"
-    """Search engine."""
-    depth: int = 1000
-    """Documents kept for each query."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateSpec(StageSpec):
+class EvaluateSpec(EvaluateOptions, StageSpec):
     """Metrics of a ranking, for each query and on average."""
 
     stage = "evaluate"
@@ -283,8 +198,6 @@ class EvaluateSpec(StageSpec):
     """Collection with the judgements."""
     run: str = reads("run")
     """Rankings."""
-    metrics: tuple[str, ...] = ("ndcg@10", "mrr@10", "recall@100", "recall@1000")
-    """Effectiveness measures."""
 
 
 STAGES: dict[str, type[StageSpec]] = {

@@ -51,7 +51,7 @@ def execute(
     log.info("%s: start", out.name)
     with whole_folder(out) as partial:
         run(spec, Job(inputs, partial, checkpoints))
-        write_json(partial / "spec.json", spec.record())
+        write_json(partial / "spec.json", {"id": out.name, **spec.record()})
         write_json(partial / "provenance.json", provenance(spec, inputs, time.time() - start))
     shutil.rmtree(checkpoints, ignore_errors=True)
     log.info("%s: done in %.0f s", out.name, time.time() - start)

@@ -1,0 +1,159 @@
+"""The stages of one run, from backbone to metrics."""
+
+import dataclasses
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+from lexigraft.specs.base import StageSpec
+from lexigraft.specs.config import Scale
+from lexigraft.specs.run import Run
+from lexigraft.specs.stages import (
+    CalibrateSpec,
+    EncodeSpec,
+    EvaluateSpec,
+    FinetuneSpec,
+    MlmSpec,
+    RetrieveSpec,
+    TeacherSpec,
+    TransferSpec,
+)
+
+Spec = TypeVar("Spec", bound=StageSpec)
+DISTILLING = ("margin_mse", "margin_mse+info_nce", "kl")
+
+
+class Chain:
+    """Adds the stages of one run to a plan. Runs that need the same stage share it."""
+
+    def __init__(self, run: Run, scale: Scale, stages: dict[str, StageSpec]) -> None:
+        self.run, self.scale, self.stages = run, scale, stages
+
+    def evaluations(self, roles: tuple[str, ...]) -> dict[str, tuple[tuple[str, str], ...]]:
+        """Role to (id of the evaluate stage, set), for the roles that a table's columns name."""
+        wanted = {role: self.scale.evaluation[role] for role in roles}
+        names = dict.fromkeys(entry.split("/")[0] for sets in wanted.values() for entry in sets)
+        model = None if self.run.lexical else self._finetuned()
+        found = {name: self._evaluated(name, model) for name in names}
+        return {
+            role: tuple((found[entry.split("/")[0]].id, entry.split("/")[1]) for entry in sets)
+            for role, sets in wanted.items()
+        }
+
+    def _add(self, spec: Spec) -> Spec:
+        self.stages[spec.id] = spec
+        return spec
+
+    def _collection(self, name: str) -> StageSpec:
+        return self._add(self.scale.collections[name])
+
+    def _backbone(self, name: str) -> StageSpec:
+        spec = self.scale.backbones[name]
+        if spec.corpus:
+            self._collection(self.scale.text)
+        return self._add(spec)
+
+    def _adapted(self) -> StageSpec:
+        """The masked language model that is fine-tuned."""
+        run, model = self.run, self._backbone(self.run.backbone)
+        text = self._collection(self.scale.text).id
+        if run.target:
+            options = _options(run.transfer)
+            if run.transfer.initialisation.startswith("random"):
+                options["seed"] = run.seed
+            model = self._add(
+                TransferSpec(
+                    name=f"{model.name}-to-{run.target}-{run.transfer.initialisation}",
+                    source=model.id,
+                    target=self._backbone(run.target).id,
+                    text=text,
+                    **options,
+                )
+            )
+        if run.adapted:
+            kind = "mlm" if run.mlm.trains == "embeddings" else "further-mlm"
+            model = self._add(
+                MlmSpec(
+                    name=f"{model.name}-{kind}{self._seed_mark()}",
+                    model=model.id,
+                    text=text,
+                    seed=run.seed,
+                    **_options(run.mlm),
+                )
+            )
+        if run.calibrated:
+            model = self._add(
+                CalibrateSpec(
+                    name=f"{model.name}-calibrated",
+                    model=model.id,
+                    text=text,
+                    **_options(run.calibrate),
+                )
+            )
+        return model
+
+    def _finetuned(self) -> StageSpec:
+        run, model = self.run, self._adapted()
+        corpus = self._collection(self.scale.training)
+        teacher = self._teacher(corpus.id) if run.finetune.objective in DISTILLING else ""
+        words = [model.name.removesuffix(self._seed_mark()), run.finetune.head]
+        words += ["lowercase"] if run.finetune.lowercase else []
+        return self._add(
+            FinetuneSpec(
+                name="-".join(words) + self._seed_mark(),
+                model=model.id,
+                corpus=corpus.id,
+                teacher=teacher,
+                seed=run.seed,
+                **_options(run.finetune),
+            )
+        )
+
+    def _teacher(self, corpus: str) -> str:
+        run = self.run
+        dense = "dense" in run.teacher.method
+        return self._add(
+            TeacherSpec(
+                name=f"{run.teacher.method}-teacher",
+                corpus=corpus,
+                model=self._backbone(run.teacher_backbone).id if dense else "",
+                **_options(run.teacher),
+            )
+        ).id
+
+    def _evaluated(self, name: str, model: StageSpec | None) -> StageSpec:
+        run, collection = self.run, self._collection(name)
+        vectors = ""
+        if model is not None:
+            vectors = self._add(
+                EncodeSpec(
+                    name=f"{model.name}-on-{name}",
+                    model=model.id,
+                    collection=collection.id,
+                    **_options(run.encode),
+                )
+            ).id
+        start = model.name if model is not None else run.retrieve.engine
+        rankings = self._add(
+            RetrieveSpec(
+                name=f"{start}-on-{name}",
+                collection=collection.id,
+                vectors=vectors,
+                **_options(run.retrieve),
+            )
+        )
+        return self._add(
+            EvaluateSpec(
+                name=f"{start}-on-{name}",
+                collection=collection.id,
+                run=rankings.id,
+                **_options(run.evaluate),
+            )
+        )
+
+    def _seed_mark(self) -> str:
+        default = next(f.default for f in dataclasses.fields(Run) if f.name == "seed")
+        return "" if self.run.seed == default else f"-s{self.run.seed}"
+
+
+def _options(options: Any) -> dict[str, Any]:
+    return asdict(options)

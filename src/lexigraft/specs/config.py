@@ -1,0 +1,176 @@
+"""The configuration and the scale that it names."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from lexigraft.errors import LexigraftError
+from lexigraft.specs.base import StageSpec
+from lexigraft.specs.documents import check, read_document, schema
+from lexigraft.specs.run import Run, as_type, with_deltas
+from lexigraft.specs.stages import BackboneSpec, CorpusSpec
+
+Spec = TypeVar("Spec", bound=StageSpec)
+ROLES = ("zero_shot", "in_domain", "dl19")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How big a run is: values, collections, backbones and evaluation sets."""
+
+    name: str
+    title: str
+    rows: str
+    one: tuple[int, ...]
+    many: tuple[int, ...]
+    run: Run
+    training: str
+    text: str
+    collections: Mapping[str, CorpusSpec]
+    backbones: Mapping[str, BackboneSpec]
+    evaluation: Mapping[str, tuple[str, ...]]
+    """Role to `collection/set` names."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """What `config.yaml` and the command line ask for."""
+
+    root: Path
+    scale: Scale
+    experiments: tuple[str, ...]
+    rows: str
+    many: tuple[int, ...]
+    results: Path
+    significance: float
+
+
+def load_config(root: Path, values: Mapping[str, Any], argv: Sequence[str] = ()) -> Config:
+    """The configuration from parsed values, the text of the command line deciding over its parse.
+
+    Args:
+        root: folder that holds `workflow/`.
+        values: `config.yaml` merged with the parsed command line, as Snakemake gives them.
+        argv: the command line as typed, from which `--config key=value` is read again.
+
+    Raises:
+        LexigraftError: an unknown key, a wrong type, an unknown scale or experiment.
+    """
+    closed = schema("config", root)
+    stated = dict(values) | retyped(argv, closed["properties"])
+    check(stated, closed, "config.yaml or --config")
+    scale = load_scale(root, stated["scale"])
+    known = sorted(path.stem for path in (root / "workflow" / "experiments").glob("*.yaml"))
+    for name in stated["experiments"]:
+        if name not in known:
+            raise LexigraftError(
+                f"config.yaml or --config: experiments: found {name!r}; allowed: {', '.join(known)}"
+            )
+    return Config(
+        root=root,
+        scale=scale,
+        experiments=tuple(dict.fromkeys(stated["experiments"])),
+        rows=stated.get("rows", scale.rows),
+        many=tuple(stated.get("seeds", scale.many)),
+        results=Path(stated.get("results", "results")),
+        significance=float(stated.get("significance", 0.05)),
+    )
+
+
+def retyped(argv: Sequence[str], properties: Mapping[str, Any]) -> dict[str, Any]:
+    """`--config key=value` pairs with the type that the schema says.
+
+    Snakemake guesses types from the text: `1_2344_5678` becomes an integer, `[table2]` a list and
+    `table2` a string. What was typed is read again here and given the type of its key.
+    """
+    pairs: dict[str, str] = {}
+    inside = False
+    for word in argv:
+        if word in ("--config", "-C"):
+            inside = True
+        elif word.startswith("-"):
+            inside = False
+        elif inside and "=" in word:
+            key, _, text = word.partition("=")
+            pairs[key] = text
+    return {
+        key: typed(text, properties[key], key) for key, text in pairs.items() if key in properties
+    }
+
+
+def typed(text: str, kind: Mapping[str, Any], key: str) -> Any:
+    """The text of one command-line value as the type of its schema.
+
+    Raises:
+        LexigraftError: the text is no value of that type.
+    """
+    name = kind.get("type", "string")
+    if name == "array":
+        items = text.strip().removeprefix("[").removesuffix("]").split(",")
+        return [typed(item.strip().strip("'\""), kind["items"], key) for item in items if item]
+    if name == "string":
+        return text
+    try:
+        return {"integer": int, "number": float}[name](text)
+    except ValueError:
+        raise LexigraftError(
+            f"--config: {key}: found {text!r}; allowed: a value of type {name}"
+        ) from None
+
+
+def load_scale(root: Path, name: str) -> Scale:
+    """Read `workflow/scales/<name>.yaml`.
+
+    Raises:
+        LexigraftError: no such scale, or a part of it names what it does not define.
+    """
+    folder = root / "workflow" / "scales"
+    path = folder / f"{name}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in folder.glob("*.yaml")))
+        raise LexigraftError(f"config.yaml or --config: scale: found {name!r}; allowed: {known}")
+    document = read_document(path, schema("scale", root))
+    collections = {
+        key: _spec(CorpusSpec, key, options) for key, options in document["collections"].items()
+    }
+    text = document["text"]
+    for key in ("training", "text"):
+        if document[key] not in collections:
+            raise LexigraftError(
+                f"{path}: {key}: found {document[key]!r}; allowed: {', '.join(collections)}"
+            )
+    for role, sets in document["evaluation"].items():
+        for entry in sets:
+            if entry.split("/")[0] not in collections:
+                raise LexigraftError(
+                    f"{path}: evaluation.{role}: {entry!r} names no collection; "
+                    f"allowed: {', '.join(collections)}"
+                )
+    return Scale(
+        name=name,
+        title=document["title"],
+        rows=document["rows"],
+        one=tuple(document["seeds"]["one"]),
+        many=tuple(document["seeds"]["many"]),
+        run=with_deltas(Run(), document.get("run", {})),
+        training=document["training"],
+        text=text,
+        collections=collections,
+        backbones={
+            key: _backbone(key, options, collections[text].id)
+            for key, options in document["backbones"].items()
+        },
+        evaluation={role: tuple(document["evaluation"].get(role, ())) for role in ROLES},
+    )
+
+
+def _spec(kind: type[Spec], name: str, options: Mapping[str, Any]) -> Spec:
+    hints = get_type_hints(kind)
+    return kind(name=name, **{key: as_type(value, hints[key]) for key, value in options.items()})
+
+
+def _backbone(name: str, options: Mapping[str, Any], corpus: str) -> BackboneSpec:
+    spec = _spec(BackboneSpec, name, options)
+    return dataclasses.replace(spec, corpus=corpus) if spec.origin == "pretrain" else spec

@@ -1,0 +1,156 @@
+"""Experiments: a table or figure of a paper as a base and rows, or a base and a sweep."""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lexigraft.errors import LexigraftError
+from lexigraft.specs.documents import read_document, schema
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of an experiment as its file states it."""
+
+    id: str
+    label: str
+    group: str = ""
+    deltas: Mapping[str, Any] | None = None
+    """Deltas on the scale's run, the base included; None for a cited row."""
+    cited: str = ""
+    seeds: str = "one"
+    main: bool = False
+    note: str = ""
+    teachers: int | None = None
+    reported: tuple[float | None, ...] = ()
+    reported_spread: tuple[float | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One file of `workflow/experiments`."""
+
+    name: str
+    path: Path
+    title: str
+    source: Mapping[str, Any]
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    figure: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class PlannedRow:
+    """A row and where its results lie."""
+
+    id: str
+    label: str
+    group: str = ""
+    cited: str = ""
+    reported: tuple[float | None, ...] = ()
+    reported_spread: tuple[float | None, ...] = ()
+    main: bool = False
+    note: str = ""
+    teachers: int | None = None
+    evaluations: Mapping[int, Mapping[str, tuple[tuple[str, str], ...]]] = field(
+        default_factory=dict
+    )
+    """Seed to role to (id of the evaluate stage, name of the set); empty for a row that is cited or
+    not planned."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What the run is made of, for figures: backbone, head, target, calibrated, adapted."""
+
+
+@dataclass(frozen=True)
+class PlannedExperiment:
+    """An experiment and where its rows' results lie."""
+
+    name: str
+    title: str
+    source: Mapping[str, Any]
+    columns: tuple[str, ...]
+    rows: tuple[PlannedRow, ...]
+    scale: str
+    figure: str = ""
+    note: str = ""
+
+
+def load_experiment(root: Path, name: str) -> Experiment:
+    """Read `workflow/experiments/<name>.yaml`.
+
+    Raises:
+        LexigraftError: the file is missing or breaks its schema, two rows share an id, or a list of
+            reported values is not as long as the columns.
+    """
+    path = root / "workflow" / "experiments" / f"{name}.yaml"
+    document = read_document(path, schema("experiment", root))
+    rows = tuple(_swept(document, name, path) if "sweep" in document else _stated(document))
+    ids = [row.id for row in rows]
+    for row in rows:
+        if ids.count(row.id) > 1:
+            raise LexigraftError(f"{path}: rows: id {row.id!r} stands twice")
+        for key in ("reported", "reported_spread"):
+            found, wanted = len(getattr(row, key)), len(document["columns"])
+            if found not in (0, wanted):
+                raise LexigraftError(
+                    f"{path}: row {row.id!r}: {key} has {found} values; "
+                    f"allowed: {wanted}, one a column"
+                )
+    return Experiment(
+        name=name,
+        path=path,
+        title=document["title"],
+        source=document["source"],
+        columns=tuple(document["columns"]),
+        rows=rows,
+        figure=document.get("figure", ""),
+        note=document.get("note", ""),
+    )
+
+
+def _stated(document: Mapping[str, Any]) -> list[Row]:
+    return [
+        Row(
+            id=row["id"],
+            label=row["label"],
+            group=row.get("group", ""),
+            deltas={**document.get("base", {}), **row["run"]} if "run" in row else None,
+            cited=row.get("cited", ""),
+            seeds=row.get("seeds", document.get("seeds", "one")),
+            main=row.get("main", False),
+            note=row.get("note", ""),
+            teachers=row.get("teachers"),
+            reported=tuple(row.get("reported", ())),
+            reported_spread=tuple(row.get("reported_spread", ())),
+        )
+        for row in document["rows"]
+    ]
+
+
+def _swept(document: Mapping[str, Any], name: str, path: Path) -> list[Row]:
+    """The product of the axes, the last one fastest; a row is named by its values."""
+    axes = document["sweep"]
+    properties = schema("experiment", path.parents[2])["$defs"]["run"]["properties"]
+    for axis in axes:
+        if axis not in properties:
+            raise LexigraftError(f"{path}: sweep: {axis!r} is no field of a run")
+    reported = {str(key): values for key, values in document.get("reported", {}).items()}
+    rows = []
+    for values in itertools.product(*axes.values()):
+        key = ", ".join(str(value) for value in values)
+        rows.append(
+            Row(
+                id=f"{name}-" + "-".join(str(value).lower() for value in values),
+                label=", ".join(f"{a} = {v}" for a, v in zip(axes, values, strict=True)),
+                deltas={**document.get("base", {}), **dict(zip(axes, values, strict=True))},
+                seeds=document.get("seeds", "one"),
+                main=True,
+                reported=tuple(reported.pop(key, ())),
+            )
+        )
+    if reported:
+        raise LexigraftError(f"{path}: reported: {next(iter(reported))!r} is no value of the sweep")
+    return rows

@@ -1,0 +1,174 @@
+"""From a configuration to the stages that it needs: every id, what it reads, what makes it."""
+
+import dataclasses
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from lexigraft.errors import LexigraftError
+from lexigraft.files import read_json
+from lexigraft.specs.base import StageSpec, default_of
+from lexigraft.specs.chain import Chain
+from lexigraft.specs.checks import check_run
+from lexigraft.specs.config import Config
+from lexigraft.specs.experiments import (
+    Experiment,
+    PlannedExperiment,
+    PlannedRow,
+    Row,
+    load_experiment,
+)
+from lexigraft.specs.run import Run, with_deltas
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All stages of the configured experiments."""
+
+    config: Config
+    stages: Mapping[str, StageSpec]
+    """Id to spec."""
+    experiments: Mapping[str, PlannedExperiment]
+
+    def folder(self, identity: str) -> str:
+        """`<results>/<stage>/<id>` of a planned id."""
+        return f"{self.config.results}/{self.stages[identity].stage}/{identity}"
+
+    def inputs(self, identity: str) -> list[str]:
+        """Folders that a stage reads."""
+        return [self.folder(read) for read in self.stages[identity].inputs().values()]
+
+    def options(self, identity: str) -> str:
+        """Command-line options of a stage: what it reads and what differs from the defaults."""
+        spec = self.stages[identity]
+        words = []
+        for name, read in spec.inputs().items():
+            words += [f"--{flag(name)}", self.folder(read)]
+        for field in fields(spec):
+            value = getattr(spec, field.name)
+            if "reads" in field.metadata or field.name == "name":
+                continue
+            if value != default_of(type(spec), field.name):
+                words += option(field.name, value)
+        return shlex.join(words)
+
+    def evaluations(self, experiments: Iterable[str]) -> list[str]:
+        """Folders of all evaluations that some experiments read, each once."""
+        ids = {
+            identity
+            for name in experiments
+            for row in self.experiments[name].rows
+            for roles in row.evaluations.values()
+            for pairs in roles.values()
+            for identity, _ in pairs
+        }
+        return sorted(self.folder(identity) for identity in ids)
+
+
+def flag(name: str) -> str:
+    """Name of a command-line option."""
+    return name.replace("_", "-")
+
+
+def option(name: str, value: Any) -> list[str]:
+    """Words that state one option on the command line."""
+    if isinstance(value, bool):
+        return [f"--{flag(name)}" if value else f"--no-{flag(name)}"]
+    if isinstance(value, tuple):
+        return [word for item in value for word in (f"--{flag(name)}", str(item))]
+    return [f"--{flag(name)}", str(value)]
+
+
+def build_plan(config: Config) -> Plan:
+    """Expand the configured experiments.
+
+    Raises:
+        LexigraftError: an experiment is wrong, a run impossible, or a stored result was made under
+            other defaults.
+    """
+    stages: dict[str, StageSpec] = {}
+    planned = {}
+    for name in config.experiments:
+        experiment = load_experiment(config.root, name)
+        rows = tuple(_planned(row, experiment, config, stages) for row in experiment.rows)
+        planned[name] = PlannedExperiment(
+            name=name,
+            title=experiment.title,
+            source=experiment.source,
+            columns=experiment.columns,
+            rows=rows,
+            scale=config.scale.name,
+            figure=experiment.figure,
+            note=experiment.note,
+        )
+    plan = Plan(config, stages, planned)
+    refuse_changed_meaning(plan)
+    return plan
+
+
+def _planned(
+    row: Row, experiment: Experiment, config: Config, stages: dict[str, StageSpec]
+) -> PlannedRow:
+    evaluations = {}
+    facts: dict[str, Any] = {}
+    where = f"{experiment.path}: row {row.id!r}"
+    if row.deltas is not None:
+        run = with_deltas(config.scale.run, row.deltas)
+        check_run(run, config.scale, where)
+        facts = _facts(run)
+        if row.main or config.rows == "all":
+            seeds = config.many if row.seeds == "many" else config.scale.one
+            seeds = (seeds[0],) if run.lexical else seeds
+            for seed in seeds:
+                chain = Chain(dataclasses.replace(run, seed=seed), config.scale, stages)
+                evaluations[seed] = chain.evaluations(_roles(experiment.columns))
+    return PlannedRow(
+        id=row.id,
+        label=row.label,
+        group=row.group,
+        cited=row.cited,
+        reported=row.reported,
+        reported_spread=row.reported_spread,
+        main=row.main,
+        note=row.note,
+        teachers=row.teachers,
+        evaluations=evaluations,
+        facts=facts,
+    )
+
+
+def _roles(columns: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(column.split(".")[0] for column in columns))
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    return {
+        "backbone": "" if run.lexical else run.backbone,
+        "head": "bm25" if run.lexical else run.finetune.head,
+        "target": run.target,
+        "adapted": run.adapted,
+        "calibrated": run.calibrated,
+        "lowercase": run.finetune.lowercase,
+    }
+
+
+def refuse_changed_meaning(plan: Plan) -> None:
+    """Refuse a stored result whose `spec.json` says something else than its id means now.
+
+    Raises:
+        LexigraftError: a default changed after the result was made; the message names the field.
+    """
+    for identity, spec in plan.stages.items():
+        path = Path(plan.folder(identity)) / "spec.json"
+        if not path.is_file():
+            continue
+        stored, current = read_json(path), spec.record()
+        for name, value in current.items():
+            if name in stored and stored[name] != value:
+                raise LexigraftError(
+                    f"{path}: {name} was {stored[name]!r} when this result was made and its id "
+                    f"means {value!r} now; remove {path.parent} or raise the version of "
+                    f"{type(spec).__name__}"
+                )
