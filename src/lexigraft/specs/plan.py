@@ -54,8 +54,38 @@ class Plan:
                 words += option(field.name, value)
         return shlex.join(words)
 
+    @property
+    def tables(self) -> list[str]:
+        """Experiments that have a table: all."""
+        return list(self.experiments)
+
+    @property
+    def figures(self) -> list[str]:
+        """Experiments that have a picture."""
+        return [name for name, experiment in self.experiments.items() if experiment.figure]
+
+    @property
+    def config_words(self) -> str:
+        """Command-line words that state the configuration to the report commands."""
+        config = self.config
+        words = ["--scale", config.scale.name, "--rows", config.rows]
+        words += ["--results", str(config.results)]
+        words += [word for name in config.experiments for word in ("--with", name)]
+        words += [word for seed in config.many for word in ("--seed", str(seed))]
+        return shlex.join(words)
+
     def evaluations(self, experiments: Iterable[str]) -> list[str]:
-        """Folders of all evaluations that some experiments read, each once."""
+        """Folders of all evaluations that some experiments read, each once.
+
+        Raises:
+            LexigraftError: an experiment that the configuration does not name.
+        """
+        for name in experiments:
+            if name not in self.experiments:
+                raise LexigraftError(
+                    f"config.yaml or --config: experiments: {name!r} is asked for and not among "
+                    f"the configured ones: {', '.join(self.experiments)}"
+                )
         ids = {
             identity
             for name in experiments

@@ -2,12 +2,15 @@
 
 import json
 import logging
+import os
 import platform
 import shutil
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -43,9 +46,14 @@ def execute(
     Raises:
         LexigraftError: an input folder is missing, or the stage refuses its input.
     """
+    kinds = {field.name: field.metadata.get("reads") for field in fields(spec)}
     for name, folder in inputs.items():
-        if not folder.is_dir():
+        # A model may be the hub's: its loader says what is wrong with it.
+        if kinds[name] != "model" and not folder.is_dir():
             raise LexigraftError(f"--{name}: no such folder: {folder}")
+    if int(os.environ.get("RANK", "0")) > 0:
+        _assist(spec, inputs, out, run)
+        return
     checkpoints = out.with_name(f".{out.name}.checkpoints")
     start = time.time()
     log.info("%s: start", out.name)
@@ -55,6 +63,14 @@ def execute(
         write_json(partial / "provenance.json", provenance(spec, inputs, time.time() - start))
     shutil.rmtree(checkpoints, ignore_errors=True)
     log.info("%s: done in %.0f s", out.name, time.time() - start)
+
+
+def _assist(
+    spec: StageSpec, inputs: Mapping[str, Path], out: Path, run: Callable[[Any, Job], None]
+) -> None:
+    """Run as one of several processes of a training: the first one writes, this one's is dropped."""
+    with tempfile.TemporaryDirectory() as scratch:
+        run(spec, Job(inputs, Path(scratch), out.with_name(f".{out.name}.checkpoints")))
 
 
 def provenance(spec: StageSpec, inputs: Mapping[str, Path], seconds: float) -> dict[str, Any]:
@@ -110,8 +126,6 @@ def _processor() -> str:
 
 
 def _accelerators() -> dict[str, Any]:
-    import sys
-
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
         return {}

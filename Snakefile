@@ -1,0 +1,47 @@
+# Table of contents: what there is to make, and one rule file a stage.
+from lexigraft.specs.snakefile import load_plan
+
+
+configfile: "config.yaml"
+
+
+PLAN = load_plan(workflow.basedir, config)
+RESULTS = str(PLAN.config.results)
+
+
+wildcard_constraints:
+    id="[a-z0-9.-]+",
+    experiment="[a-z0-9_-]+",
+
+
+localrules:
+    all,
+    headline,
+
+
+rule all:
+    default_target: True
+    input:
+        expand("{r}/tables/{e}.csv", r=RESULTS, e=PLAN.tables),
+        expand("{r}/figures/{e}.png", r=RESULTS, e=PLAN.figures),
+        f"{RESULTS}/claims.json",
+
+
+rule headline:
+    input:
+        f"{RESULTS}/tables/table2.csv",
+        f"{RESULTS}/figures/figure1.png",
+        f"{RESULTS}/claims.json",
+
+
+include: "workflow/rules/corpus.smk"
+include: "workflow/rules/backbone.smk"
+include: "workflow/rules/transfer.smk"
+include: "workflow/rules/mlm.smk"
+include: "workflow/rules/calibrate.smk"
+include: "workflow/rules/teacher.smk"
+include: "workflow/rules/finetune.smk"
+include: "workflow/rules/encode.smk"
+include: "workflow/rules/retrieve.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/report.smk"

@@ -1,0 +1,249 @@
+"""The `lexigraft` command: one sub-command a stage, and those that a person uses by hand."""
+
+import inspect
+import logging
+import sys
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import typer
+
+from lexigraft.errors import LexigraftError
+from lexigraft.logs import log_to
+from lexigraft.specs.base import StageSpec, field_docs
+from lexigraft.specs.plan import flag
+from lexigraft.specs.stages import STAGES
+
+app = typer.Typer(
+    help="Learned sparse retrieval, reproduced table by table and open to ablation.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+COMMAND_OF_STAGE = {"evaluate": "metrics"}
+SHORT_NAMES = {"initialisation": "--init"}
+Out = Annotated[Path, typer.Option(help="Folder to write; whole or absent.")]
+Log = Annotated[Path | None, typer.Option(help="File that the log is written to as well.")]
+
+
+def told_in_one_sentence(command: Callable[..., None]) -> Callable[..., None]:
+    """Bad input, a full disk or Ctrl-C end a command with a sentence and a code, no traceback."""
+
+    @wraps(command)
+    def wrapped(*args: Any, log: Path | None = None, **kwargs: Any) -> None:
+        with log_to(log):
+            try:
+                command(*args, **kwargs)
+            except LexigraftError as error:
+                _stop(str(error), 2)
+            except OSError as error:
+                _stop(f"{error.filename or 'file system'}: {error.strerror or error}", 2)
+            except KeyboardInterrupt:
+                _stop("stopped; the same command goes on from the last checkpoint", 130)
+            except Exception:
+                logging.getLogger("lexigraft").exception("unexpected error")
+                raise typer.Exit(1) from None
+
+    signature = inspect.signature(command)
+    shown = [
+        *signature.parameters.values(),
+        inspect.Parameter("log", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Log),
+    ]
+    wrapped.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {p.name: p.annotation for p in shown}
+    del wrapped.__wrapped__
+    return wrapped
+
+
+def _stop(sentence: str, code: int) -> None:
+    logging.getLogger("lexigraft").error("error: %s", sentence)
+    raise typer.Exit(code) from None
+
+
+def stage_command(spec_class: type[StageSpec]) -> Callable[..., None]:
+    """A command whose options are the fields of a stage's spec."""
+
+    def command(**values: Any) -> None:
+        from lexigraft.stages.job import execute
+
+        out = values.pop("out")
+        inputs = {name: values[name] for name in reads if values.get(name)}
+        named = {name: folder.name for name, folder in inputs.items()}
+        plain = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in values.items()
+            if name not in reads
+        }
+        spec = spec_class(name=out.name, **plain, **named)
+        execute(spec, inputs, out, import_module(f"lexigraft.stages.{spec.stage}").run)
+
+    reads = [field.name for field in fields(spec_class) if "reads" in field.metadata]
+    parameters = list(_parameters(spec_class))
+    parameters.append(inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, annotation=Out))
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    command.__doc__ = spec_class.__doc__
+    return command
+
+
+def _parameters(spec_class: type[StageSpec]) -> list[inspect.Parameter]:
+    hints, docs = get_type_hints(spec_class), field_docs(spec_class)
+    found = []
+    for field in fields(spec_class):
+        if field.name == "name":
+            continue
+        names = [f"--{flag(field.name)}", *filter(None, [SHORT_NAMES.get(field.name)])]
+        hint, default = hints[field.name], field.default
+        if "reads" in field.metadata:
+            optional = field.metadata["optional"]
+            hint, default = (Path | None, None) if optional else (Path, inspect.Parameter.empty)
+        elif get_origin(hint) is tuple:
+            hint = list[get_args(hint)[0]]  # type: ignore[misc]
+            default = list(default) if isinstance(default, tuple) else default
+        elif hint is bool:
+            names = [f"--{flag(field.name)}/--no-{flag(field.name)}"]
+        option = typer.Option(*names, help=docs[field.name])
+        found.append(
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if default is MISSING else default,
+                annotation=Annotated[hint, option],
+            )
+        )
+    return found
+
+
+for _stage, _spec_class in STAGES.items():
+    app.command(COMMAND_OF_STAGE.get(_stage, _stage))(
+        told_in_one_sentence(stage_command(_spec_class))
+    )
+
+
+@app.command()
+@told_in_one_sentence
+def evaluate(
+    *,
+    model: Annotated[Path, typer.Option(help="Folder of an encoder.")],
+    dataset: Annotated[Path, typer.Option(help="BEIR folder: corpus, queries and qrels.")],
+    split: Annotated[str, typer.Option(help="Which qrels judge.")] = "test",
+    engine: Annotated[str, typer.Option(help="Search engine: exact.")] = "exact",
+    out: Out,
+) -> None:
+    """Encode, search and measure any model on any BEIR folder."""
+    from lexigraft.stages.standalone import evaluate_model
+
+    evaluate_model(model=model, dataset=dataset, split=split, engine=engine, out=out)
+
+
+@app.command()
+@told_in_one_sentence
+def bm25(
+    *,
+    dataset: Annotated[Path, typer.Option(help="BEIR folder: corpus, queries and qrels.")],
+    split: Annotated[str, typer.Option(help="Which qrels judge.")] = "test",
+    out: Out,
+) -> None:
+    """The lexical baseline on any BEIR folder, in the same form."""
+    from lexigraft.stages.standalone import evaluate_bm25
+
+    evaluate_bm25(dataset=dataset, split=split, out=out)
+
+
+Scale = Annotated[str, typer.Option(help="Scale that was run.")]
+Rows = Annotated[str, typer.Option(help="Rows that were run: main or all.")]
+Results = Annotated[Path, typer.Option(help="Folder of the results.")]
+Significance = Annotated[float, typer.Option(help="Level of the tests that decide claims.")]
+With = Annotated[list[str], typer.Option("--with", help="Experiment that was run; repeatable.")]
+Seeds = Annotated[list[int], typer.Option("--seed", help="Seed that was run; repeatable.")]
+
+
+def _plan(scale: str, rows: str, results: Path, experiments: list[str], seeds: list[int]) -> Any:
+    from lexigraft.specs.config import load_config
+    from lexigraft.specs.plan import build_plan
+
+    values: dict[str, Any] = {"scale": scale, "experiments": experiments}
+    values |= {"rows": rows} if rows else {}
+    values |= {"seeds": seeds} if seeds else {}
+    values["results"] = str(results)
+    return build_plan(load_config(Path.cwd(), values))
+
+
+@app.command()
+@told_in_one_sentence
+def table(
+    experiment: Annotated[str, typer.Argument(help="Name of the experiment.")],
+    *,
+    scale: Scale = "mini",
+    rows: Rows = "",
+    results: Results = Path("results"),
+    experiments: With = [],  # noqa: B006
+    seeds: Seeds = [],  # noqa: B006
+) -> None:
+    """Write an experiment's table as CSV, Markdown and LaTeX."""
+    from lexigraft.report.tables import write_table
+
+    plan = _plan(scale, rows, results, [experiment], seeds)
+    write_table(plan.experiments[experiment], results, results / "tables" / experiment)
+
+
+@app.command()
+@told_in_one_sentence
+def figure(
+    experiment: Annotated[str, typer.Argument(help="Name of the experiment.")],
+    *,
+    scale: Scale = "mini",
+    rows: Rows = "",
+    results: Results = Path("results"),
+    experiments: With = [],  # noqa: B006
+    seeds: Seeds = [],  # noqa: B006
+) -> None:
+    """Draw an experiment's figure as PNG and SVG."""
+    from lexigraft.report.figures import write_figure
+
+    plan = _plan(scale, rows, results, [experiment], seeds)
+    write_figure(plan.experiments[experiment], results, results / "figures" / experiment)
+
+
+@app.command()
+@told_in_one_sentence
+def claims(
+    *,
+    scale: Scale = "mini",
+    rows: Rows = "",
+    results: Results = Path("results"),
+    significance: Significance = 0.05,
+    experiments: With = [],  # noqa: B006
+    seeds: Seeds = [],  # noqa: B006
+) -> None:
+    """Test the papers' claims on what was measured."""
+    from lexigraft.analysis.claims import write_claims
+    from lexigraft.specs.claims import load_claims
+
+    plan = _plan(scale, rows, results, experiments, seeds)
+    write_claims(
+        load_claims(Path.cwd()), plan.experiments, results, results / "claims", significance
+    )
+
+
+@app.command()
+@told_in_one_sentence
+def summary(*, results: Results = Path("results")) -> None:
+    """Print the main table, the verdicts and where the tables and figures are."""
+    from lexigraft.report.summary import summary as text
+
+    print(text(results))
+
+
+def main() -> None:
+    """Entry point of the command."""
+    sys.exit(app())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""The plan as the Snakefile asks for it."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from snakemake.exceptions import WorkflowError
+
+from lexigraft.errors import LexigraftError
+from lexigraft.specs.config import load_config
+from lexigraft.specs.plan import Plan, build_plan
+
+
+def load_plan(root: str, values: Mapping[str, Any]) -> Plan:
+    """Plan the configured experiments.
+
+    Raises:
+        WorkflowError: the configuration is wrong; Snakemake prints its one sentence and stops.
+    """
+    try:
+        return build_plan(load_config(Path(root), values, sys.argv))
+    except LexigraftError as error:
+        raise WorkflowError(str(error)) from None

@@ -1,0 +1,16 @@
+rule backbone:
+    # A masked language model: fetched, found or pre-trained.
+    input:
+        lambda w: PLAN.inputs(w.id),
+    output:
+        directory(f"{RESULTS}/backbone/{{id}}"),
+    log:
+        f"{RESULTS}/logs/backbone/{{id}}.log",
+    params:
+        options=lambda w: PLAN.options(w.id),
+    resources:
+        mem_mb=32000,
+        runtime=1440,
+        gpu=1,
+    shell:
+        "lexigraft backbone {params.options} --out {output} --log {log}"

@@ -1,0 +1,16 @@
+rule calibrate:
+    # Activation potential calibration.
+    input:
+        lambda w: PLAN.inputs(w.id),
+    output:
+        directory(f"{RESULTS}/calibrate/{{id}}"),
+    log:
+        f"{RESULTS}/logs/calibrate/{{id}}.log",
+    params:
+        options=lambda w: PLAN.options(w.id),
+    resources:
+        mem_mb=32000,
+        runtime=60,
+        gpu=1,
+    shell:
+        "lexigraft calibrate {params.options} --out {output} --log {log}"

@@ -1,0 +1,13 @@
+rule corpus:
+    # Evaluation sets, training pairs and text of one collection, as BEIR folders.
+    output:
+        directory(f"{RESULTS}/corpus/{{id}}"),
+    log:
+        f"{RESULTS}/logs/corpus/{{id}}.log",
+    params:
+        options=lambda w: PLAN.options(w.id),
+    resources:
+        mem_mb=16000,
+        runtime=240,
+    shell:
+        "lexigraft corpus {params.options} --out {output} --log {log}"

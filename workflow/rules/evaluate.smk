@@ -1,0 +1,15 @@
+rule evaluate:
+    # Metrics for each query and on average.
+    input:
+        lambda w: PLAN.inputs(w.id),
+    output:
+        directory(f"{RESULTS}/evaluate/{{id}}"),
+    log:
+        f"{RESULTS}/logs/evaluate/{{id}}.log",
+    params:
+        options=lambda w: PLAN.options(w.id),
+    resources:
+        mem_mb=16000,
+        runtime=60,
+    shell:
+        "lexigraft metrics {params.options} --out {output} --log {log}"

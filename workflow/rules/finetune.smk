@@ -1,0 +1,16 @@
+rule finetune:
+    # Retrieval fine-tuning.
+    input:
+        lambda w: PLAN.inputs(w.id),
+    output:
+        directory(f"{RESULTS}/finetune/{{id}}"),
+    log:
+        f"{RESULTS}/logs/finetune/{{id}}.log",
+    params:
+        options=lambda w: PLAN.options(w.id),
+    resources:
+        mem_mb=64000,
+        runtime=2880,
+        gpu=1,
+    shell:
+        "lexigraft finetune {params.options} --out {output} --log {log}"

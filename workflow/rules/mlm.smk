@@ -1,0 +1,16 @@
+rule mlm:
+    # Masked-language-model adaptation, or further MLM as the control.
+    input:
+        lambda w: PLAN.inputs(w.id),
+    output:
+        directory(f"{RESULTS}/mlm/{{id}}"),
+    log:
+        f"{RESULTS}/logs/mlm/{{id}}.log",
+    params:
+        options=lambda w: PLAN.options(w.id),
+    resources:
+        mem_mb=64000,
+        runtime=1440,
+        gpu=1,
+    shell:
+        "lexigraft mlm {params.options} --out {output} --log {log}"

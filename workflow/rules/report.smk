@@ -1,0 +1,56 @@
+rule table:
+    # An experiment's rows: ours beside the reported values.
+    input:
+        lambda w: PLAN.evaluations([w.experiment]),
+    output:
+        csv=report(
+            f"{RESULTS}/tables/{{experiment}}.csv",
+            caption="../report/table.rst",
+            category="Tables",
+        ),
+        md=f"{RESULTS}/tables/{{experiment}}.md",
+        tex=f"{RESULTS}/tables/{{experiment}}.tex",
+    log:
+        f"{RESULTS}/logs/table/{{experiment}}.log",
+    params:
+        config=PLAN.config_words,
+    shell:
+        "lexigraft table {wildcards.experiment} {params.config} --log {log}"
+
+
+rule figure:
+    # An experiment's picture.
+    input:
+        lambda w: PLAN.evaluations([w.experiment]),
+    output:
+        png=report(
+            f"{RESULTS}/figures/{{experiment}}.png",
+            caption="../report/figure.rst",
+            category="Figures",
+        ),
+        svg=f"{RESULTS}/figures/{{experiment}}.svg",
+    log:
+        f"{RESULTS}/logs/figure/{{experiment}}.log",
+    params:
+        config=PLAN.config_words,
+    shell:
+        "lexigraft figure {wildcards.experiment} {params.config} --log {log}"
+
+
+rule claims:
+    # Sentences of the papers as tests of what was measured.
+    input:
+        "workflow/claims.yaml",
+        PLAN.evaluations(PLAN.experiments),
+    output:
+        json=f"{RESULTS}/claims.json",
+        md=report(
+            f"{RESULTS}/claims.md", caption="../report/claims.rst", category="Claims"
+        ),
+    log:
+        f"{RESULTS}/logs/claims.log",
+    params:
+        config=PLAN.config_words,
+        level=PLAN.config.significance,
+    shell:
+        "lexigraft claims {params.config} --significance {params.level} --log {log}"

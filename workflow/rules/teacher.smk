@@ -1,0 +1,16 @@
+rule teacher:
+    # Scores of training pairs for the distilling objectives.
+    input:
+        lambda w: PLAN.inputs(w.id),
+    output:
+        directory(f"{RESULTS}/teacher/{{id}}"),
+    log:
+        f"{RESULTS}/logs/teacher/{{id}}.log",
+    params:
+        options=lambda w: PLAN.options(w.id),
+    resources:
+        mem_mb=32000,
+        runtime=720,
+        gpu=1,
+    shell:
+        "lexigraft teacher {params.options} --out {output} --log {log}"

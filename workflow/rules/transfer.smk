@@ -1,0 +1,15 @@
+rule transfer:
+    # Embeddings and output bias moved to the target vocabulary.
+    input:
+        lambda w: PLAN.inputs(w.id),
+    output:
+        directory(f"{RESULTS}/transfer/{{id}}"),
+    log:
+        f"{RESULTS}/logs/transfer/{{id}}.log",
+    params:
+        options=lambda w: PLAN.options(w.id),
+    resources:
+        mem_mb=32000,
+        runtime=60,
+    shell:
+        "lexigraft transfer {params.options} --out {output} --log {log}"
