@@ -1,0 +1,71 @@
+"""A table as CSV: one line a cell, every number in full, for other programs."""
+
+import csv
+import io
+from pathlib import Path
+
+from lexigraft.report.tables import Table
+
+FIELDS = (
+    "experiment",
+    "scale",
+    "row",
+    "group",
+    "label",
+    "status",
+    "collapse",
+    "teachers",
+    "column",
+    "ours",
+    "deviation",
+    "seeds",
+    "reported",
+    "reported_spread",
+    "difference",
+    "best_of_group",
+    "best_of_table",
+    "evaluations",
+    "footnotes",
+)
+
+
+def csv_text(table: Table, results: Path) -> str:
+    """The table in long form; `evaluations` holds the folders behind a cell, split by spaces."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    for row in table.rows:
+        for cell in row.cells:
+            numbers = [*row.notes]
+            if cell.column.key in table.column_notes:
+                numbers.append(table.column_notes[cell.column.key])
+            writer.writerow(
+                {
+                    "experiment": table.name,
+                    "scale": table.scale,
+                    "row": row.id,
+                    "group": row.group,
+                    "label": row.label,
+                    "status": row.status,
+                    "collapse": row.collapse.verdict if row.collapse else "",
+                    "teachers": "" if row.teachers is None else row.teachers,
+                    "column": cell.column.key,
+                    "ours": _full(cell.ours),
+                    "deviation": _full(cell.deviation),
+                    "seeds": " ".join(str(seed) for seed in cell.by_seed or ()),
+                    "reported": _full(cell.reported),
+                    "reported_spread": _full(cell.reported_spread),
+                    "difference": _full(cell.difference),
+                    "best_of_group": " ".join(sorted(cell.bold)),
+                    "best_of_table": " ".join(sorted(cell.underlined)),
+                    "evaluations": " ".join(
+                        str(results / "evaluate" / identity) for identity in cell.evaluations
+                    ),
+                    "footnotes": " ".join(table.footnotes[number - 1] for number in numbers),
+                }
+            )
+    return stream.getvalue()
+
+
+def _full(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"

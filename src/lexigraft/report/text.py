@@ -1,0 +1,42 @@
+"""How numbers are printed, the same in every form of a table."""
+
+from lexigraft.report.columns import Column
+
+MISSING = "–"
+
+
+def number(value: float | None, column: Column) -> str:
+    """A value with the decimals of its column."""
+    return MISSING if value is None else f"{value:.{column.decimals}f}"
+
+
+def reported(value: float | None) -> str:
+    """A reported value with the decimals that its source prints (13.0 in one table, 9.56 in another)."""
+    return MISSING if value is None else str(float(value))
+
+
+def spread(deviation: float | None) -> str:
+    """A standard deviation: one decimal, two below 0.1, as in the paper's table 2."""
+    if deviation is None:
+        return ""
+    return f"{deviation:.2f}" if deviation < 0.1 else f"{deviation:.1f}"
+
+
+def signed(difference: float | None, column: Column) -> str:
+    """A difference with its sign, a true minus; a difference that rounds to zero has none."""
+    if difference is None:
+        return MISSING
+    text = f"{abs(difference):.{column.decimals}f}"
+    if float(text) == 0:
+        return text
+    return f"{'+' if difference > 0 else '−'}{text}"
+
+
+def source_name(source: object) -> str:
+    """`Vocabulary Transfer, table 2` of an experiment's or a claim's source."""
+    assert hasattr(source, "get")
+    document = str(source.get("document", "")).replace("-", " ").capitalize()
+    parts = [
+        f"{key} {source.get(key)}" for key in ("table", "figure", "section") if source.get(key)
+    ]
+    return ", ".join([document, *parts])
