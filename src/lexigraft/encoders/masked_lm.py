@@ -1,0 +1,233 @@
+"""Masked language models of transformers: loading with every refusal told, and their two halves.
+
+A masked language model is seen as `logits = hidden @ weight.T + bias`: everything up to the output
+decoder (`project_states`) and the decoder itself (`output_projection`). Apart, they let a sparse
+head read B x L x H states and never make B x L x V logits.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+from transformers import (
+    AutoModelForMaskedLM,
+    AutoTokenizer,
+    PretrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+)
+
+from lexigraft.errors import LexigraftError
+
+MASKED_LM_SUFFIXES = ("ForMaskedLM", "ForPreTraining", "WithLMHeadModel")
+TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model", "spiece.model")
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
+HEAD_TOLERANCE = 1e-3
+"""Largest difference between a model's logits and hidden @ weight.T + bias, relative to their
+largest value, at which its head counts as a plain decoder."""
+
+
+def load_masked_lm(
+    location: str | Path, *, revision: str | None = None
+) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+    """Load a masked language model and its tokenizer, in float32 and evaluation mode.
+
+    Nothing of the checkpoint is executed or unpickled: remote code is refused and weights must be
+    safetensors.
+
+    Args:
+        location: a folder, or an id of the hub.
+        revision: commit, tag or branch of a hub id.
+
+    Raises:
+        LexigraftError: the folder is missing; there is no masked-language-model head, or its
+            weights are not in the checkpoint; the weights are corrupt, pickled or of another
+            shape than the config says; the tokenizer has ids that the embeddings lack, is missing
+            or slow; remote code would be needed; or the head is no plain decoder.
+    """
+    place = str(location)
+    config = _read_config(place, revision)
+    _refuse_other_heads(place, config)
+    if Path(place).is_dir():
+        _refuse_missing_files(Path(place))
+    model = _load_model(place, revision)
+    tokenizer = _load_tokenizer(place, revision)
+    _refuse_foreign_tokenizer(place, model, tokenizer)
+    _refuse_unusual_decoder(place, model)
+    return model, tokenizer
+
+
+def project_states(
+    model: PreTrainedModel, input_ids_BL: Tensor, attention_mask_BL: Tensor
+) -> Tensor:
+    """What goes into the output decoder, hidden_BLH: after the prediction head's transform.
+
+    The decoder's `forward` is an identity during the call, so it serves any masked language model
+    whose decoder is a linear layer, keeps gradients and hooks, and makes no logits. Not for two
+    threads in the same model at once.
+    """
+    decoder = _decoder(model)
+    wrapped = decoder.__dict__.get("forward")
+    decoder.__dict__["forward"] = _identity
+    try:
+        return model(input_ids=input_ids_BL, attention_mask=attention_mask_BL).logits
+    finally:
+        if wrapped is None:
+            del decoder.__dict__["forward"]
+        else:
+            decoder.__dict__["forward"] = wrapped
+
+
+def output_projection(model: PreTrainedModel) -> tuple[Tensor, Tensor | None]:
+    """The decoder's live parameters: weight_VH and bias_V (None if it has none)."""
+    decoder = _decoder(model)
+    return decoder.weight, decoder.bias
+
+
+def _identity(hidden: Tensor) -> Tensor:
+    return hidden
+
+
+def _decoder(model: PreTrainedModel) -> nn.Linear:
+    decoder = model.get_output_embeddings()
+    if not isinstance(decoder, nn.Linear):
+        raise LexigraftError(
+            f"{type(model).__name__}: its output embeddings are a {type(decoder).__name__}; "
+            "a sparse head needs a linear decoder"
+        )
+    return decoder
+
+
+def _read_config(place: str, revision: str | None) -> dict[str, Any]:
+    if not Path(place).is_dir() and not HUB_ID.fullmatch(place):
+        raise LexigraftError(f"{place}: no such folder")
+    if Path(place).is_dir() and not (Path(place) / "config.json").is_file():
+        raise LexigraftError(f"{place}: no config.json, so no model of transformers")
+    try:
+        config, _ = PretrainedConfig.get_config_dict(place, revision=revision)
+    except (OSError, ValueError) as error:
+        raise LexigraftError(
+            f"{place}: neither a model folder nor a model that could be fetched from the hub "
+            f"({_first_line(error)})"
+        ) from None
+    return config
+
+
+def _refuse_other_heads(place: str, config: dict[str, Any]) -> None:
+    import transformers
+
+    names = config.get("architectures") or []
+    remote = config.get("auto_map") or {}
+    if remote and not (names and all(hasattr(transformers, name) for name in names)):
+        raise LexigraftError(
+            f"{place}: needs remote code ({', '.join(sorted(map(str, remote)))} in auto_map of "
+            "config.json), which is never run; use a model whose class transformers has"
+        )
+    if names and not any(name.endswith(MASKED_LM_SUFFIXES) for name in names):
+        raise LexigraftError(
+            f"{place}: no masked-language-model head (config.json names {', '.join(names)}; "
+            "a class that ends in ForMaskedLM is needed)"
+        )
+
+
+def _refuse_missing_files(folder: Path) -> None:
+    if not any(folder.glob("*.safetensors")):
+        pickled = sorted(
+            p.name for ending in ("*.bin", "*.pt", "*.ckpt") for p in folder.glob(ending)
+        )
+        found = f"only pickled ones ({', '.join(pickled)})" if pickled else "none at all"
+        raise LexigraftError(f"{folder}: no weights in safetensors format, {found}")
+    if not any(True for name in TOKENIZER_FILES for _ in folder.glob(name)):
+        raise LexigraftError(f"{folder}: no tokenizer file (tokenizer.json, vocab.txt, ...)")
+
+
+def _load_model(place: str, revision: str | None) -> PreTrainedModel:
+    try:
+        model, loading = AutoModelForMaskedLM.from_pretrained(
+            place,
+            revision=revision,
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
+            dtype=torch.float32,
+        )
+    except SafetensorError as error:
+        raise LexigraftError(f"{place}: corrupt weights ({_first_line(error)})") from None
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise LexigraftError(
+            f"{place}: not loadable as a masked language model ({_first_line(error)})"
+        ) from None
+    missing = sorted(loading["missing_keys"])
+    if missing:
+        raise LexigraftError(
+            f"{place}: the checkpoint lacks {len(missing)} weights of {type(model).__name__}, "
+            f"such as {missing[0]}; a masked language model with a trained head is needed"
+        )
+    return model.eval()
+
+
+def _load_tokenizer(place: str, revision: str | None) -> PreTrainedTokenizerFast:
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(
+            place, revision=revision, trust_remote_code=False, use_fast=True
+        )
+    # Rust raises a bare Exception for a tokenizer.json that it cannot read.
+    except Exception as error:
+        raise LexigraftError(f"{place}: unreadable tokenizer ({_first_line(error)})") from None
+    if not tokenizer.is_fast:
+        raise LexigraftError(
+            f"{place}: a slow tokenizer ({type(tokenizer).__name__}); one with a tokenizer.json "
+            "is needed"
+        )
+    return tokenizer
+
+
+def _refuse_foreign_tokenizer(
+    place: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast
+) -> None:
+    rows = model.get_input_embeddings().weight.shape[0]
+    vocabulary = tokenizer.get_vocab()
+    largest = max(vocabulary.values(), default=-1)
+    if largest >= rows:
+        raise LexigraftError(
+            f"{place}: the weights do not fit the tokenizer (its largest id is {largest}, the "
+            f"embeddings have {rows} rows)"
+        )
+    if len(vocabulary) * 2 < rows:
+        raise LexigraftError(
+            f"{place}: the weights do not fit the tokenizer ({len(vocabulary)} tokens for {rows} "
+            "embedding rows)"
+        )
+    if tokenizer.pad_token_id is None:
+        raise LexigraftError(f"{place}: the tokenizer has no padding token")
+
+
+@torch.no_grad()
+def _refuse_unusual_decoder(place: str, model: PreTrainedModel) -> None:
+    """Some heads add to, scale or cap what the decoder gives: their logits would come out wrong."""
+    decoder = _decoder(model)
+    rows = model.get_input_embeddings().weight.shape[0]
+    if decoder.weight.shape[0] != rows:
+        raise LexigraftError(
+            f"{place}: the decoder has {decoder.weight.shape[0]} rows, the embeddings {rows}"
+        )
+    ids = torch.arange(min(5, rows), device=decoder.weight.device)[None]
+    mask = torch.ones_like(ids)
+    expected = model(input_ids=ids, attention_mask=mask).logits
+    try:
+        hidden = project_states(model, ids, mask)
+        logits = nn.functional.linear(hidden, decoder.weight, decoder.bias)
+    except RuntimeError:
+        logits = torch.full_like(expected, torch.inf)
+    if not (logits - expected).abs().max() <= HEAD_TOLERANCE * (1 + expected.abs().max()):
+        raise LexigraftError(
+            f"{place}: the logits of {type(model).__name__} are not those of its decoder alone, "
+            "so no sparse head can be built on it"
+        )
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))

@@ -1,0 +1,251 @@
+"""The SPLADE head, fused: max-pooled log(1 + ReLU(logits)) without a logit for every position.
+
+    w_v = log(1 + ReLU(max_l (h_l . W_v + b_v - shift)))      SPLADE-max, Formal et al. 2021, eq. 6
+
+ReLU and log are monotone, so the maximum over positions may come first: it is taken tile by tile
+over the vocabulary and only the position that won is remembered. A gradient flows through the
+winning positions of active entries alone, as in the plain formula, which makes the backward pass a
+product with a matrix as sparse as the representation.
+
+Shapes: B texts, L positions, H width, V vocabulary entries, N real tokens of a group of texts, K
+entries kept at each position.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import linear
+
+TILE_ENTRIES = 2048
+GROUP_TOKENS = 1024
+"""On a CPU a tile of logits is GROUP_TOKENS x TILE_ENTRIES, so it stays in the cache."""
+ACCELERATOR_TILE_LOGITS = 1 << 28
+"""On an accelerator a tile holds at most so many logits."""
+
+
+def splade_pool(
+    hidden_BLH: Tensor,
+    weight_VH: Tensor,
+    bias_V: Tensor | None,
+    mask_BL: Tensor,
+    *,
+    shift: float = 0.0,
+    top_k: int | None = None,
+) -> Tensor:
+    """Representation over the vocabulary of each text, rep_BV, all entries >= 0.
+
+    Equal to `(log1p(relu(hidden @ W.T + b - shift)) * mask).amax(1)` in values and gradients, but
+    B x L x V logits are never held. Where several positions tie for an entry, the first one gets
+    its gradient. A text with no real position is a zero vector. Under autocast the logits are
+    made in the autocast type and the result is float32, as in the plain formula.
+
+    Args:
+        hidden_BLH: what goes into the output decoder (`project_states`).
+        weight_VH: the decoder's rows.
+        bias_V: its bias, or None.
+        mask_BL: 1 (or True) for real positions, 0 for padding, which may be anywhere.
+        shift: subtracted from every logit before the ReLU: a positive shift makes the
+            representation sparser (b' <- b' - c in Vocabulary Transfer, section 4.2.4;
+            log(1 + ReLU(x - theta)) in SPARSEUP).
+        top_k: keep only the K largest entries of each position before pooling (SPARSEUP); which
+            of several equal entries at the K-th place stays is unspecified. None keeps all.
+
+    Raises:
+        ValueError: `top_k` is not positive.
+    """
+    if top_k is not None and top_k < 1:
+        raise ValueError(f"top_k is {top_k}; it must be at least 1")
+    if top_k is not None and top_k >= weight_VH.shape[0]:
+        top_k = None
+    return _SpladePool.apply(hidden_BLH, weight_VH, bias_V, mask_BL.bool(), shift, top_k)
+
+
+class _SpladePool(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden_BLH: Tensor,
+        weight_VH: Tensor,
+        bias_V: Tensor | None,
+        mask_BL: Tensor,
+        shift: float,
+        top_k: int | None,
+    ) -> Tensor:
+        device = hidden_BLH.device.type
+        autocast = torch.is_autocast_enabled(device)
+        compute = torch.get_autocast_dtype(device) if autocast else hidden_BLH.dtype
+        hidden, weight = hidden_BLH.to(compute), weight_VH.to(compute)
+        bias = None if bias_V is None else bias_V.to(compute)
+        with_gradient = any(ctx.needs_input_grad)
+        with torch.autocast(device, enabled=False):
+            if top_k is not None:
+                best_BV, position_BV = _pool_top_k(hidden, weight, bias, mask_BL, shift, top_k)
+            elif device == "cpu":
+                best_BV, position_BV = _pool_packed(
+                    hidden, weight, bias, mask_BL, shift, with_gradient
+                )
+            else:
+                best_BV, position_BV = _pool_padded(hidden, weight, bias, mask_BL, shift)
+            excess_BV = best_BV.sub_(shift) if shift else best_BV
+            # The plain formula's log1p runs in float32 under autocast.
+            rep_BV = torch.log1p(excess_BV.float() if autocast else excess_BV)
+        if with_gradient:
+            ctx.save_for_backward(hidden_BLH, weight_VH, bias_V, excess_BV, position_BV)
+            ctx.compute = compute
+        return rep_BV
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_BV: Tensor) -> tuple[Tensor | None, ...]:
+        hidden_BLH, weight_VH, bias_V, excess_BV, position_BV = ctx.saved_tensors
+        B, L, H = hidden_BLH.shape
+        V = weight_VH.shape[0]
+        wide = torch.promote_types(ctx.compute, torch.float32)
+        coefficient_BV = torch.where(
+            excess_BV > 0,
+            grad_BV.to(wide) / (1 + excess_BV.to(wide)),
+            grad_BV.new_zeros((), dtype=wide),
+        )
+        text, entry = coefficient_BV.nonzero(as_tuple=True)
+        coefficient = coefficient_BV[text, entry]
+        row = text * L + position_BV[text, entry].long()
+        needs_hidden, needs_weight, needs_bias = ctx.needs_input_grad[:3]
+        grad_hidden = grad_weight = grad_bias = None
+        if needs_hidden:
+            weight = weight_VH.to(ctx.compute).to(wide)
+            grad_hidden = _sparse_product(row, entry, coefficient, (B * L, V), weight)
+            grad_hidden = grad_hidden.view(B, L, H).to(hidden_BLH.dtype)
+        if needs_weight:
+            hidden = hidden_BLH.reshape(B * L, H).to(ctx.compute).to(wide)
+            grad_weight = _sparse_product(entry, row, coefficient, (V, B * L), hidden)
+            grad_weight = grad_weight.to(weight_VH.dtype)
+        if bias_V is not None and needs_bias:
+            grad_bias = coefficient_BV.sum(0).to(bias_V.dtype)
+        return grad_hidden, grad_weight, grad_bias, None, None, None
+
+
+def _sparse_product(
+    row: Tensor, column: Tensor, value: Tensor, shape: tuple[int, int], dense: Tensor
+) -> Tensor:
+    """Product of a sparse matrix, given by coordinates that may repeat, and a dense one."""
+    matrix = torch.sparse_coo_tensor(
+        torch.stack((row, column)), value, shape, check_invariants=False
+    )
+    return torch.sparse.mm(matrix, dense)
+
+
+def _pool_packed(
+    hidden_BLH: Tensor,
+    weight_VH: Tensor,
+    bias_V: Tensor | None,
+    mask_BL: Tensor,
+    shift: float,
+    track: bool,
+) -> tuple[Tensor, Tensor]:
+    """Largest logit (at least `shift`) of each entry, and the position that has it.
+
+    Groups of texts of like length are laid out position-major without padding, so that position l
+    of all texts that reach it is one contiguous block of rows.
+    """
+    B, V = hidden_BLH.shape[0], weight_VH.shape[0]
+    best_BV = hidden_BLH.new_full((B, V), shift)
+    position_BV = torch.zeros((B, V) if track else (0, V), dtype=torch.int32)
+    for texts, position_GL, member, step_N, alive in _groups(mask_BL):
+        packed_NH = hidden_BLH[texts[member], position_GL[member, step_N]]
+        for start in range(0, V, TILE_ENTRIES):
+            stop = min(start + TILE_ENTRIES, V)
+            bias = None if bias_V is None else bias_V[start:stop]
+            logits = linear(packed_NH, weight_VH[start:stop], bias)
+            best = hidden_BLH.new_full((len(texts), stop - start), shift)
+            rank = torch.zeros(best.shape, dtype=torch.int32) if track else None
+            for step, block in enumerate(logits.split(alive)):
+                top = best[: len(block)]
+                if rank is not None:
+                    rank[: len(block)].masked_fill_(block > top, step)
+                torch.maximum(top, block, out=top)
+            best_BV[texts, start:stop] = best
+            if rank is not None:
+                position_BV[texts, start:stop] = position_GL.gather(1, rank.long()).int()
+    return best_BV, position_BV
+
+
+def _groups(mask_BL: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor, list[int]]]:
+    """Texts in groups of about GROUP_TOKENS real tokens, longest first.
+
+    Yields the group's texts (G,), the position of each one's 1st, 2nd, ... real token (G, longest),
+    the member of the group and the rank of each packed token (N,), and how many texts have a 1st,
+    2nd, ... real token.
+    """
+    lengths = mask_BL.sum(1)
+    order = torch.argsort(lengths, descending=True, stable=True)
+    order = order[: int((lengths > 0).sum())]
+    start = 0
+    while start < len(order):
+        longest = int(lengths[order[start]])
+        texts = order[start : start + max(1, GROUP_TOKENS // longest)]
+        start += len(texts)
+        mask_GL = mask_BL[texts]
+        real_G = lengths[texts]
+        # Real positions first, in their order; the rest is cut off below.
+        position_GL = torch.argsort(~mask_GL, dim=1, stable=True)[:, :longest]
+        reached_LG = torch.arange(longest)[:, None] < real_G[None, :]
+        step_N, member = reached_LG.nonzero(as_tuple=True)
+        yield texts, position_GL, member, step_N, reached_LG.sum(1).tolist()
+
+
+def _pool_padded(
+    hidden_BLH: Tensor, weight_VH: Tensor, bias_V: Tensor | None, mask_BL: Tensor, shift: float
+) -> tuple[Tensor, Tensor]:
+    """The same with few large kernels instead of many small ones, for accelerators."""
+    B, L, _ = hidden_BLH.shape
+    V = weight_VH.shape[0]
+    best_BV = hidden_BLH.new_empty((B, V))
+    position_BV = torch.empty((B, V), dtype=torch.int32, device=hidden_BLH.device)
+    tile = max(64, min(TILE_ENTRIES * 4, ACCELERATOR_TILE_LOGITS // max(1, B * L)))
+    padding_BL1 = ~mask_BL[:, :, None]
+    for start in range(0, V, tile):
+        stop = min(start + tile, V)
+        bias = None if bias_V is None else bias_V[start:stop]
+        logits = linear(hidden_BLH, weight_VH[start:stop], bias)
+        logits.masked_fill_(padding_BL1, -torch.inf)
+        best, position = logits.max(dim=1)
+        best_BV[:, start:stop] = best.clamp_(min=shift)
+        position_BV[:, start:stop] = position
+    return best_BV, position_BV
+
+
+def _pool_top_k(
+    hidden_BLH: Tensor,
+    weight_VH: Tensor,
+    bias_V: Tensor | None,
+    mask_BL: Tensor,
+    shift: float,
+    top_k: int,
+) -> tuple[Tensor, Tensor]:
+    """The same over the K largest entries of each position: N x K candidates, pooled at the end."""
+    B, L, _ = hidden_BLH.shape
+    V = weight_VH.shape[0]
+    text, position = mask_BL.nonzero(as_tuple=True)
+    packed_NH = hidden_BLH[text, position]
+    value_NK = packed_NH.new_empty((len(text), 0))
+    entry_NK = torch.empty((len(text), 0), dtype=torch.long, device=packed_NH.device)
+    for start in range(0, V, TILE_ENTRIES):
+        stop = min(start + TILE_ENTRIES, V)
+        bias = None if bias_V is None else bias_V[start:stop]
+        logits = linear(packed_NH, weight_VH[start:stop], bias)
+        value, entry = logits.topk(min(top_k, stop - start), dim=1)
+        value_NK = torch.cat((value_NK, value), dim=1)
+        entry_NK = torch.cat((entry_NK, entry + start), dim=1)
+        value_NK, kept = value_NK.topk(min(top_k, value_NK.shape[1]), dim=1)
+        entry_NK = entry_NK.gather(1, kept)
+    cell = (text[:, None] * V + entry_NK).reshape(-1)
+    value = value_NK.reshape(-1)
+    best = packed_NH.new_full((B * V,), shift)
+    best.scatter_reduce_(0, cell, value, reduce="amax")
+    first = torch.where(value == best[cell], position[:, None].expand_as(entry_NK).reshape(-1), L)
+    winner = torch.full((B * V,), L, dtype=torch.long, device=packed_NH.device)
+    winner.scatter_reduce_(0, cell, first, reduce="amin")
+    return best.view(B, V), winner.clamp_(max=max(L - 1, 0)).int().view(B, V)
