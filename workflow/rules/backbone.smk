@@ -6,11 +6,13 @@ rule backbone:
         directory(f"{RESULTS}/backbone/{{id}}"),
     log:
         f"{RESULTS}/logs/backbone/{{id}}.log",
-    params:
-        options=lambda w: PLAN.options(w.id),
+    conda:
+        "lexigraft"
     resources:
         mem_mb=32000,
         runtime=1440,
         gpu=1,
+    params:
+        options=lambda w: PLAN.options(w.id),
     shell:
         "lexigraft backbone {params.options} --out {output} --log {log}"

@@ -6,11 +6,13 @@ rule calibrate:
         directory(f"{RESULTS}/calibrate/{{id}}"),
     log:
         f"{RESULTS}/logs/calibrate/{{id}}.log",
-    params:
-        options=lambda w: PLAN.options(w.id),
+    conda:
+        "lexigraft"
     resources:
         mem_mb=32000,
         runtime=60,
         gpu=1,
+    params:
+        options=lambda w: PLAN.options(w.id),
     shell:
         "lexigraft calibrate {params.options} --out {output} --log {log}"

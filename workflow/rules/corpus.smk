@@ -4,10 +4,12 @@ rule corpus:
         directory(f"{RESULTS}/corpus/{{id}}"),
     log:
         f"{RESULTS}/logs/corpus/{{id}}.log",
-    params:
-        options=lambda w: PLAN.options(w.id),
+    conda:
+        "lexigraft"
     resources:
         mem_mb=16000,
         runtime=240,
+    params:
+        options=lambda w: PLAN.options(w.id),
     shell:
         "lexigraft corpus {params.options} --out {output} --log {log}"

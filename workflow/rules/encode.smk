@@ -6,11 +6,13 @@ rule encode:
         temp(directory(f"{RESULTS}/encode/{{id}}")),
     log:
         f"{RESULTS}/logs/encode/{{id}}.log",
-    params:
-        options=lambda w: PLAN.options(w.id),
+    conda:
+        "lexigraft"
     resources:
         mem_mb=64000,
         runtime=1440,
         gpu=1,
+    params:
+        options=lambda w: PLAN.options(w.id),
     shell:
         "lexigraft encode {params.options} --out {output} --log {log}"

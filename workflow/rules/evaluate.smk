@@ -6,10 +6,12 @@ rule evaluate:
         directory(f"{RESULTS}/evaluate/{{id}}"),
     log:
         f"{RESULTS}/logs/evaluate/{{id}}.log",
-    params:
-        options=lambda w: PLAN.options(w.id),
+    conda:
+        "lexigraft"
     resources:
         mem_mb=16000,
         runtime=60,
+    params:
+        options=lambda w: PLAN.options(w.id),
     shell:
         "lexigraft metrics {params.options} --out {output} --log {log}"

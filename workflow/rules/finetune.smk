@@ -6,11 +6,13 @@ rule finetune:
         directory(f"{RESULTS}/finetune/{{id}}"),
     log:
         f"{RESULTS}/logs/finetune/{{id}}.log",
-    params:
-        options=lambda w: PLAN.options(w.id),
+    conda:
+        "lexigraft"
     resources:
         mem_mb=64000,
         runtime=2880,
         gpu=1,
+    params:
+        options=lambda w: PLAN.options(w.id),
     shell:
         "lexigraft finetune {params.options} --out {output} --log {log}"

@@ -6,11 +6,13 @@ rule mlm:
         directory(f"{RESULTS}/mlm/{{id}}"),
     log:
         f"{RESULTS}/logs/mlm/{{id}}.log",
-    params:
-        options=lambda w: PLAN.options(w.id),
+    conda:
+        "lexigraft"
     resources:
         mem_mb=64000,
         runtime=1440,
         gpu=1,
+    params:
+        options=lambda w: PLAN.options(w.id),
     shell:
         "lexigraft mlm {params.options} --out {output} --log {log}"

@@ -12,6 +12,8 @@ rule table:
         tex=f"{RESULTS}/tables/{{experiment}}.tex",
     log:
         f"{RESULTS}/logs/table/{{experiment}}.log",
+    conda:
+        "lexigraft"
     params:
         config=PLAN.config_words,
     shell:
@@ -31,6 +33,8 @@ rule figure:
         svg=f"{RESULTS}/figures/{{experiment}}.svg",
     log:
         f"{RESULTS}/logs/figure/{{experiment}}.log",
+    conda:
+        "lexigraft"
     params:
         config=PLAN.config_words,
     shell:
@@ -49,6 +53,8 @@ rule claims:
         ),
     log:
         f"{RESULTS}/logs/claims.log",
+    conda:
+        "lexigraft"
     params:
         config=PLAN.config_words,
         level=PLAN.config.significance,

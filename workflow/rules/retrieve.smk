@@ -6,10 +6,12 @@ rule retrieve:
         directory(f"{RESULTS}/retrieve/{{id}}"),
     log:
         f"{RESULTS}/logs/retrieve/{{id}}.log",
-    params:
-        options=lambda w: PLAN.options(w.id),
+    conda:
+        "lexigraft"
     resources:
         mem_mb=64000,
         runtime=480,
+    params:
+        options=lambda w: PLAN.options(w.id),
     shell:
         "lexigraft retrieve {params.options} --out {output} --log {log}"

@@ -6,11 +6,13 @@ rule teacher:
         directory(f"{RESULTS}/teacher/{{id}}"),
     log:
         f"{RESULTS}/logs/teacher/{{id}}.log",
-    params:
-        options=lambda w: PLAN.options(w.id),
+    conda:
+        "lexigraft"
     resources:
         mem_mb=32000,
         runtime=720,
         gpu=1,
+    params:
+        options=lambda w: PLAN.options(w.id),
     shell:
         "lexigraft teacher {params.options} --out {output} --log {log}"

@@ -6,10 +6,12 @@ rule transfer:
         directory(f"{RESULTS}/transfer/{{id}}"),
     log:
         f"{RESULTS}/logs/transfer/{{id}}.log",
-    params:
-        options=lambda w: PLAN.options(w.id),
+    conda:
+        "lexigraft"
     resources:
         mem_mb=32000,
         runtime=60,
+    params:
+        options=lambda w: PLAN.options(w.id),
     shell:
         "lexigraft transfer {params.options} --out {output} --log {log}"

@@ -68,7 +68,7 @@ def execute(
 def _assist(
     spec: StageSpec, inputs: Mapping[str, Path], out: Path, run: Callable[[Any, Job], None]
 ) -> None:
-    """Run as one of several processes of a training: the first one writes, this one's is dropped."""
+    """Run as one of several processes of a training: the first one writes, this one does not."""
     with tempfile.TemporaryDirectory() as scratch:
         run(spec, Job(inputs, Path(scratch), out.with_name(f".{out.name}.checkpoints")))
 
