@@ -11,7 +11,7 @@ def number(value: float | None, column: Column) -> str:
 
 
 def reported(value: float | None) -> str:
-    """A reported value with the decimals that its source prints (13.0 in one table, 9.56 in another)."""
+    """A reported value with the decimals that its source prints (13.0 in one, 9.56 in another)."""
     return MISSING if value is None else str(float(value))
 
 
