@@ -1,0 +1,28 @@
+"""Encoders: masked language models, their sparse and dense heads, and texts to vectors."""
+
+from lexigraft.encoders.dense import mean_pool
+from lexigraft.encoders.health import health
+from lexigraft.encoders.loading import Encoder, load_encoder
+from lexigraft.encoders.masked_lm import (
+    load_masked_lm,
+    output_projection,
+    project_states,
+    save_masked_lm,
+)
+from lexigraft.encoders.saving import save_encoder
+from lexigraft.encoders.splade import splade_pool
+from lexigraft.encoders.tokenizers import lowercase_tokenizer
+
+__all__ = [
+    "Encoder",
+    "health",
+    "load_encoder",
+    "load_masked_lm",
+    "lowercase_tokenizer",
+    "mean_pool",
+    "output_projection",
+    "project_states",
+    "save_encoder",
+    "save_masked_lm",
+    "splade_pool",
+]

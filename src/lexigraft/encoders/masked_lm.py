@@ -20,6 +20,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from lexigraft.encoders.saving import save_encoder
 from lexigraft.errors import LexigraftError
 
 MASKED_LM_SUFFIXES = ("ForMaskedLM", "ForPreTraining", "WithLMHeadModel")
@@ -52,10 +53,10 @@ def load_masked_lm(
     config = _read_config(place, revision)
     _refuse_other_heads(place, config)
     if Path(place).is_dir():
-        _refuse_missing_files(Path(place))
+        refuse_missing_files(Path(place))
     model = _load_model(place, revision)
-    tokenizer = _load_tokenizer(place, revision)
-    _refuse_foreign_tokenizer(place, model, tokenizer)
+    tokenizer = load_tokenizer(place, revision)
+    refuse_foreign_tokenizer(place, model, tokenizer)
     _refuse_unusual_decoder(place, model)
     return model, tokenizer
 
@@ -111,7 +112,7 @@ def _read_config(place: str, revision: str | None) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise LexigraftError(
             f"{place}: neither a model folder nor a model that could be fetched from the hub "
-            f"({_first_line(error)})"
+            f"({first_line(error)})"
         ) from None
     return config
 
@@ -133,7 +134,7 @@ def _refuse_other_heads(place: str, config: dict[str, Any]) -> None:
         )
 
 
-def _refuse_missing_files(folder: Path) -> None:
+def refuse_missing_files(folder: Path) -> None:
     if not any(folder.glob("*.safetensors")):
         pickled = sorted(
             p.name for ending in ("*.bin", "*.pt", "*.ckpt") for p in folder.glob(ending)
@@ -155,10 +156,10 @@ def _load_model(place: str, revision: str | None) -> PreTrainedModel:
             dtype=torch.float32,
         )
     except SafetensorError as error:
-        raise LexigraftError(f"{place}: corrupt weights ({_first_line(error)})") from None
+        raise LexigraftError(f"{place}: corrupt weights ({first_line(error)})") from None
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise LexigraftError(
-            f"{place}: not loadable as a masked language model ({_first_line(error)})"
+            f"{place}: not loadable as a masked language model ({first_line(error)})"
         ) from None
     missing = sorted(loading["missing_keys"])
     if missing:
@@ -169,14 +170,14 @@ def _load_model(place: str, revision: str | None) -> PreTrainedModel:
     return model.eval()
 
 
-def _load_tokenizer(place: str, revision: str | None) -> PreTrainedTokenizerFast:
+def load_tokenizer(place: str, revision: str | None) -> PreTrainedTokenizerFast:
     try:
         tokenizer = AutoTokenizer.from_pretrained(
             place, revision=revision, trust_remote_code=False, use_fast=True
         )
     # Rust raises a bare Exception for a tokenizer.json that it cannot read.
     except Exception as error:
-        raise LexigraftError(f"{place}: unreadable tokenizer ({_first_line(error)})") from None
+        raise LexigraftError(f"{place}: unreadable tokenizer ({first_line(error)})") from None
     if not tokenizer.is_fast:
         raise LexigraftError(
             f"{place}: a slow tokenizer ({type(tokenizer).__name__}); one with a tokenizer.json "
@@ -185,7 +186,7 @@ def _load_tokenizer(place: str, revision: str | None) -> PreTrainedTokenizerFast
     return tokenizer
 
 
-def _refuse_foreign_tokenizer(
+def refuse_foreign_tokenizer(
     place: str, model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast
 ) -> None:
     rows = model.get_input_embeddings().weight.shape[0]
@@ -229,5 +230,31 @@ def _refuse_unusual_decoder(place: str, model: PreTrainedModel) -> None:
         )
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))
+
+
+def save_masked_lm(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    folder: str | Path,
+    *,
+    max_length: int | None = None,
+) -> None:
+    """Save a masked language model so that it also loads as a sparse encoder.
+
+    Special ids of the model's config and generation config become the tokenizer's.
+
+    Args:
+        max_length: longest input in tokens; None for what the tokenizer and the model allow.
+
+    Raises:
+        LexigraftError: `max_length` is beyond what the model can read.
+    """
+    for role in ("pad", "bos", "eos", "cls", "sep", "mask"):
+        name = f"{role}_token_id"
+        value = getattr(tokenizer, name, None)
+        for config in (model.config, getattr(model, "generation_config", None)):
+            if config is not None and hasattr(config, name):
+                setattr(config, name, value)
+    save_encoder(model, tokenizer, folder, "splade", max_length, max_length)

@@ -1,0 +1,140 @@
+"""Encoders on disk: plain transformers, and sentence-transformers beside it.
+
+A folder that is written here loads with `AutoModelForMaskedLM`, `AutoTokenizer` and, in
+sentence-transformers 6, with `SparseEncoder` (splade head) or `SentenceTransformer` (dense head),
+and gives the same vectors there.
+"""
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+from torch import nn
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+from lexigraft.encoders.tokenizers import save_tokenizer
+from lexigraft.errors import LexigraftError
+from lexigraft.files import write_json
+
+Head = Literal["splade", "dense"]
+TRANSFORMER = "sentence_transformers.base.modules.transformer.Transformer"
+POOLING = {
+    "splade": "sentence_transformers.sparse_encoder.modules.splade_pooling.SpladePooling",
+    "dense": "sentence_transformers.sentence_transformer.modules.pooling.Pooling",
+}
+FAMILY = {"splade": "SparseEncoder", "dense": "SentenceTransformer"}
+
+
+def save_encoder(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    folder: str | Path,
+    head: Head,
+    query_length: int | None = None,
+    document_length: int | None = None,
+) -> None:
+    """Write model, tokenizer and head into `folder`, which may exist.
+
+    Args:
+        head: splade (max-pooled log(1 + ReLU(logits))) or dense (mean-pooled, dot product).
+        query_length: tokens of a query in sentence-transformers' `encode_query`; None for the
+            longest input.
+        document_length: the same for `encode_document`.
+
+    Raises:
+        LexigraftError: a length is beyond what the model can read, or the tokenizer would not be
+            read back as it was saved.
+    """
+    folder = Path(folder)
+    for length in (query_length, document_length):
+        refuse_long_input(model, length, str(folder))
+    given = [length for length in (query_length, document_length) if length is not None]
+    limit = max(given) if given else min(tokenizer.model_max_length, longest_input(model))
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(folder)
+    save_tokenizer(tokenizer, model, folder, limit)
+    _write_modules(model, folder, head, query_length, document_length)
+
+
+def longest_input(model: PreTrainedModel) -> int:
+    """Tokens that the model has positions for.
+
+    Position embeddings of the RoBERTa family count on from the padding id, so the first ones are
+    no positions at all.
+    """
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
+            skipped = 0 if module.padding_idx is None else module.padding_idx + 1
+            return module.num_embeddings - skipped
+    return int(getattr(model.config, "max_position_embeddings", None) or 1 << 20)
+
+
+def refuse_long_input(model: PreTrainedModel, length: int | None, place: str) -> None:
+    """Raise LexigraftError if `length` tokens are more than the model can read."""
+    if length is not None and not 0 < length <= longest_input(model):
+        raise LexigraftError(
+            f"{place}: inputs of {length} tokens asked for; the model reads 1 to "
+            f"{longest_input(model)}"
+        )
+
+
+def _write_modules(
+    model: PreTrainedModel,
+    folder: Path,
+    head: Head,
+    query_length: int | None,
+    document_length: int | None,
+) -> None:
+    pooling = POOLING[head]
+    pooling_folder = f"1_{pooling.rsplit('.', 1)[1]}"
+    sparse = head == "splade"
+    transformer: dict[str, Any] = {
+        "transformer_task": "fill-mask" if sparse else "feature-extraction",
+        "modality_config": {
+            "text": {
+                "method": "forward",
+                "method_output_name": "logits" if sparse else "last_hidden_state",
+            }
+        },
+        "module_output_name": "token_embeddings",
+    }
+    if query_length is not None:
+        transformer["query_length"] = query_length
+    if document_length is not None:
+        transformer["document_length"] = document_length
+    write_json(folder / "sentence_bert_config.json", transformer)
+    write_json(
+        folder / pooling_folder / "config.json",
+        {
+            "pooling_strategy": "max",
+            "activation_function": "relu",
+            "embedding_dimension": model.get_output_embeddings().weight.shape[0],
+        }
+        if sparse
+        else {
+            "embedding_dimension": model.config.hidden_size,
+            "pooling_mode": "mean",
+            "include_prompt": True,
+        },
+    )
+    write_json(
+        folder / "modules.json",
+        [
+            {"idx": 0, "name": "0", "path": "", "type": TRANSFORMER},
+            {"idx": 1, "name": "1", "path": pooling_folder, "type": pooling},
+        ],
+    )
+    write_json(
+        folder / "config_sentence_transformers.json",
+        {
+            "__version__": {
+                "pytorch": version("torch"),
+                "sentence_transformers": version("sentence-transformers"),
+                "transformers": version("transformers"),
+            },
+            "default_prompt_name": None,
+            "model_type": FAMILY[head],
+            "prompts": {"document": "", "query": ""},
+            "similarity_fn_name": "dot",
+        },
+    )
