@@ -167,10 +167,10 @@ def check_claims(claims: Iterable[Claim], experiments: Iterable[Experiment]) -> 
                     values[row.id, column] = value
     for claim in claims:
         for relation in claim.relations:
-            for row in (relation.left, relation.right):
-                if row not in known:
+            for side in (relation.left, relation.right):
+                if side not in known:
                     raise LexigraftError(
-                        f"claim {claim.id!r}: '{relation}': {row!r} is a row of no experiment"
+                        f"claim {claim.id!r}: '{relation}': {side!r} is a row of no experiment"
                     )
         for name, value in claim.reported.items():
             stated = values.get((name, claim.metric), value)

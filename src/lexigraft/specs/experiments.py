@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lexigraft.errors import LexigraftError
-from lexigraft.specs.documents import read_document, schema
+from lexigraft.specs.documents import check, read_document, schema
 
 
 @dataclass(frozen=True)
@@ -133,10 +133,10 @@ def _stated(document: Mapping[str, Any]) -> list[Row]:
 def _swept(document: Mapping[str, Any], name: str, path: Path) -> list[Row]:
     """The product of the axes, the last one fastest; a row is named by its values."""
     axes = document["sweep"]
-    properties = schema("experiment", path.parents[2])["$defs"]["run"]["properties"]
-    for axis in axes:
-        if axis not in properties:
-            raise LexigraftError(f"{path}: sweep: {axis!r} is no field of a run")
+    allowed = schema("experiment", path.parents[2])["$defs"]["run"]
+    for axis, values in axes.items():
+        for value in values:
+            check({axis: value}, allowed, f"{path}: sweep")
     reported = {str(key): values for key, values in document.get("reported", {}).items()}
     rows = []
     for values in itertools.product(*axes.values()):

@@ -1,0 +1,24 @@
+"""What all tests share: where the repository is, and the material that lies beside it."""
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SHARED = ROOT.parent / "shared"
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Real tokenizers and judged collections beside the repository; skips where they are absent."""
+    if not SHARED.is_dir():
+        pytest.skip(
+            f"{SHARED} is absent: no real tokenizers and judged collections to check against"
+        )
+    return SHARED

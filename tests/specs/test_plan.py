@@ -1,0 +1,101 @@
+"""Rows become stages; equal needs are shared; impossible runs and changed meanings are refused."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lexigraft.errors import LexigraftError
+from lexigraft.specs.checks import check_run
+from lexigraft.specs.config import Config, load_config, load_scale
+from lexigraft.specs.plan import Plan, build_plan
+from lexigraft.specs.run import Run, axes, with_deltas
+
+
+def planned(root: Path, **values: object) -> Plan:
+    return build_plan(load_config(root, {"scale": "paper", "experiments": ["table2"]} | values))
+
+
+def of_stage(plan: Plan, stage: str) -> list[str]:
+    return [identity for identity, spec in plan.stages.items() if spec.stage == stage]
+
+
+def test_the_main_rows_share_what_they_have_in_common(root: Path) -> None:
+    plan = planned(root, rows="main")
+    # BERT and ModernBERT; dense, sparse, sparse calibrated of each, and ModernBERT-VT with 5 seeds.
+    assert len(of_stage(plan, "backbone")) == 2
+    assert len(of_stage(plan, "transfer")) == 1
+    assert len(of_stage(plan, "mlm")) == 5
+    assert len(of_stage(plan, "finetune")) == 6 + 5
+    # MS MARCO (dev and TREC-DL 2019) and 13 BEIR sets; BM25 has no vectors.
+    assert len(of_stage(plan, "encode")) == 11 * 14
+    assert len(of_stage(plan, "evaluate")) == 12 * 14
+
+
+def test_a_rows_results_are_found_by_seed_and_role(root: Path) -> None:
+    row = next(r for r in planned(root).experiments["table2"].rows if r.id == "modernbert-vt")
+    assert list(row.evaluations) == [42, 1, 2, 3, 4]
+    roles = row.evaluations[42]
+    assert [name for _, name in roles["dl19"]] == ["trec-dl-2019"]
+    assert len(roles["zero_shot"]) == 13
+    assert roles["dl19"][0][0] == roles["in_domain"][0][0]
+
+
+def test_cited_rows_are_not_planned(root: Path) -> None:
+    rows = {row.id: row for row in planned(root).experiments["table2"].rows}
+    assert rows["splade-v3"].evaluations == {}
+    assert rows["splade-v3"].cited == "Lassance et al., 2024"
+    assert rows["splade-v3"].reported[0] == 52.0
+
+
+def test_commands_state_inputs_and_what_differs_from_defaults(root: Path) -> None:
+    plan = planned(root, rows="main")
+    (identity,) = of_stage(plan, "transfer")
+    words = plan.options(identity).split()
+    assert words[::2] == ["--source", "--target", "--text"]
+    calibrations = [plan.options(i) for i in of_stage(plan, "calibrate")]
+    assert sum("--method rate" in words for words in calibrations) == 2
+
+
+def test_every_axis_of_a_run_can_be_stated_in_yaml() -> None:
+    names = [name for name, _ in axes()]
+    assert {"backbone", "mlm.steps", "transfer.initialisation", "finetune.head"} <= set(names)
+    run = with_deltas(Run(), {"mlm.corruption": [1, 0, 0], "mlm.learning_rate": 1})
+    assert run.mlm.corruption == (1.0, 0.0, 0.0)
+    assert isinstance(run.mlm.learning_rate, float)
+
+
+@pytest.mark.parametrize(
+    ("deltas", "sentence"),
+    [
+        ({"backbone": "gpt"}, "backbone: found 'gpt'; allowed at scale paper: bert-uncased"),
+        ({"calibrate.rate": 1.0}, "calibrate.rate: found 1.0; allowed: between 0 and 1"),
+        ({"mlm.corruption": [0.5, 0.1, 0.1]}, "allowed: three shares that sum to 1"),
+        ({"calibrated": True, "finetune.head": "dense"}, "a dense head has none"),
+        ({"retrieve.engine": "bm25", "adapted": True}, "bm25 has no model"),
+        ({"target": "bert-uncased"}, "the backbone itself"),
+        ({"finetune.negatives": 0}, "margin_mse needs 1 or more"),
+        ({"finetune.learning_rate": -1.0}, "allowed: 0 or more"),
+        ({"teacher.method": "dense"}, "teacher_backbone: found ''"),
+    ],
+)
+def test_an_impossible_run_is_refused(root: Path, deltas: dict[str, object], sentence: str) -> None:
+    with pytest.raises(LexigraftError) as refused:
+        check_run(with_deltas(Run(), deltas), load_scale(root, "paper"), "x.yaml: row 'y'")
+    assert str(refused.value).startswith("x.yaml: row 'y': ")
+    assert sentence in str(refused.value)
+
+
+def test_a_result_made_under_another_default_is_refused(root: Path, tmp_path: Path) -> None:
+    plan = planned(root, rows="main", results=str(tmp_path))
+    identity = of_stage(plan, "mlm")[0]
+    folder = Path(plan.folder(identity))
+    folder.mkdir(parents=True)
+    record = plan.stages[identity].record()
+    (folder / "spec.json").write_text(json.dumps(record), encoding="utf-8")
+    config: Config = replace(plan.config)
+    build_plan(config)
+    (folder / "spec.json").write_text(json.dumps(record | {"steps": 7}), encoding="utf-8")
+    with pytest.raises(LexigraftError, match="steps was 7 when this result was made"):
+        build_plan(config)

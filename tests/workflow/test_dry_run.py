@@ -1,0 +1,143 @@
+"""The DAG itself: it plans in seconds, and a new axis plans only its own jobs."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+TREE = ("Snakefile", "config.yaml", "workflow", "profiles", "src")
+FIELD = '''    temperature: float = 1.0
+    """Divides affinities before sparsemax."""
+'''
+EXPERIMENT = """
+title: A temperature before sparsemax
+source: {document: ours}
+columns: [zero_shot.ndcg@10]
+base: {backbone: modernbert, target: bert-uncased, adapted: true, calibrated: true}
+sweep: {transfer.temperature: [0.5, 1.0, 2.0]}
+"""
+PLAN_IDS = """
+from pathlib import Path
+from lexigraft.specs.config import load_config
+from lexigraft.specs.plan import build_plan
+import json, sys
+plan = build_plan(load_config(Path("."), {"scale": "mini", "experiments": sys.argv[1:]}))
+print(json.dumps({i: [plan.folder(i), s.record()] for i, s in plan.stages.items()}))
+"""
+
+
+def snakemake(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    # The copy's own package must be the one that is imported.
+    environment = os.environ | {"PYTHONPATH": str(folder / "src")}
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", "-n", *words]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def jobs(run: subprocess.CompletedProcess[str]) -> dict[str, int]:
+    assert run.returncode == 0, run.stderr + run.stdout
+    stats = run.stdout + run.stderr
+    return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", stats, re.M)}
+
+
+@pytest.fixture
+def tree(root: Path, tmp_path: Path) -> Path:
+    """A copy of what the workflow is made of."""
+    for name in TREE:
+        source = root / name
+        if source.is_dir():
+            shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, tmp_path / name)
+    return tmp_path
+
+
+@pytest.mark.parametrize("scale", ["smoke", "mini", "paper"])
+def test_every_scale_plans_in_seconds(tree: Path, scale: str) -> None:
+    start = time.monotonic()
+    counts = jobs(snakemake(tree, "--config", f"scale={scale}", "rows=all"))
+    seconds = time.monotonic() - start
+    assert counts["finetune"] >= 10
+    assert seconds < 30
+
+
+def test_the_paper_scale_is_the_papers(tree: Path) -> None:
+    counts = jobs(snakemake(tree, "headline", "--config", "scale=paper", "rows=main"))
+    assert counts["corpus"] == 15  # MS MARCO, its text collection, 13 sets of BEIR
+    assert counts["finetune"] == 11  # six models of one seed, the main one of five
+
+
+def plan_ids(tree: Path, *experiments: str) -> dict[str, list[object]]:
+    environment = os.environ | {"PYTHONPATH": str(tree / "src")}
+    command = [sys.executable, "-c", PLAN_IDS, *experiments]
+    run = subprocess.run(
+        command, cwd=tree, env=environment, capture_output=True, text=True, check=True
+    )
+    return dict(json.loads(run.stdout))
+
+
+def test_a_new_axis_changes_no_id_and_plans_only_its_own_jobs(tree: Path) -> None:
+    before = plan_ids(tree, "figure1", "table2")
+    # Everything was run once.
+    for folder, record in before.values():
+        (tree / str(folder)).mkdir(parents=True)
+        (tree / str(folder) / "spec.json").write_text(json.dumps(record))
+    for name in ("claims.json", "claims.md", "tables/figure1.csv", "tables/table2.csv"):
+        (tree / "results" / name).parent.mkdir(exist_ok=True)
+        for suffix in (".csv", ".md", ".tex") if "tables" in name else (Path(name).suffix,):
+            (tree / "results" / name).with_suffix(suffix).write_text("")
+    (tree / "results" / "figures").mkdir()
+    for suffix in ("png", "svg"):
+        (tree / "results" / "figures" / f"figure1.{suffix}").write_text("")
+    assert "Nothing to be done" in snakemake(tree).stdout
+
+    options = tree / "src" / "lexigraft" / "specs" / "options.py"
+    head, bias, tail = options.read_text().partition("    bias_alignment: BiasAlignment")
+    options.write_text(head + FIELD + bias + tail)
+    (tree / "workflow" / "experiments" / "temperature.yaml").write_text(EXPERIMENT)
+
+    after = plan_ids(tree, "figure1", "table2", "temperature")
+    assert set(before) <= set(after)
+    # Two of the three temperatures are new; the third is the default, so it is the run of table 2.
+    new = [identity for identity in after if identity not in before]
+    stages = [str(after[identity][1]["stage"]) for identity in new]  # type: ignore[index]
+    wanted = ["transfer", "mlm", "calibrate", "finetune", "encode", "retrieve", "evaluate"]
+    assert sorted(stages) == sorted(wanted * 2)
+    counts = jobs(snakemake(tree, "--config", "experiments=[figure1,table2,temperature]"))
+    assert {name: counts.get(name) for name in wanted} == dict.fromkeys(wanted, 2)
+    assert "backbone" not in counts
+    assert "corpus" not in counts
+    assert counts["table"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["scale=huge"], "scale: found 'huge'; allowed: mini, paper, smoke"),
+        (["experiment=table2"], "unknown key 'experiment'; did you mean 'experiments'?"),
+        (["seeds=first"], "seeds: found 'first'; allowed: a value of type integer"),
+    ],
+)
+def test_a_wrong_word_stops_before_the_dag(tree: Path, words: list[str], sentence: str) -> None:
+    run = snakemake(tree, "--config", *words)
+    assert run.returncode != 0
+    assert sentence in run.stdout + run.stderr
+    assert "Traceback" not in run.stdout + run.stderr
+
+
+def test_a_misspelt_strategy_in_an_experiment_stops_before_the_dag(tree: Path) -> None:
+    wrong = EXPERIMENT.replace(
+        "transfer.temperature: [0.5, 1.0, 2.0]", "transfer.initialisation: [semantik]"
+    )
+    (tree / "workflow" / "experiments" / "wrong.yaml").write_text(wrong)
+    run = snakemake(tree, "--config", "experiments=wrong")
+    assert run.returncode != 0
+    assert "'semantik'" in run.stdout + run.stderr or '"semantik"' in run.stdout + run.stderr
+    assert "semantic, subtoken, random_new, random_all, mean" in run.stdout + run.stderr
