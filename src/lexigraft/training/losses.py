@@ -15,7 +15,7 @@ def margin_mse(scores_BN: Tensor, teacher_BN: Tensor) -> Tensor:
     The mean over queries and negatives of `((s_pos - s_neg) - (t_pos - t_neg))^2`.
 
     Source: Hofstätter et al. 2020, "Improving Efficient Neural Ranking Models with
-    Cross-Architecture Knowledge Distillation", equation 4.
+    Cross-Architecture Knowledge Distillation" (the Margin-MSE loss).
 
     Args:
         scores_BN: student scores, the positive in column 0, at least one negative.
@@ -63,7 +63,7 @@ def kl_distillation(scores_BN: Tensor, teacher_BN: Tensor, *, scale: float = 1.0
     documents of each query.
 
     Source: Lin et al. 2020, "Distilling Dense Representations for Ranking using Tightly-Coupled
-    Teachers", equation 5; used for SPLADE by Lassance et al. 2024, section 3.
+    Teachers"; used for SPLADE by Lassance et al. 2024, "SPLADE-v3".
 
     Args:
         scores_BN: student scores.

@@ -91,6 +91,12 @@ class PairSampler:
             )
         return StepPairs(query_B, document_BP)
 
+    def probe(self, count: int) -> list[int]:
+        """Up to `count` documents, each the positive of another query, drawn by the seed."""
+        generator = np.random.default_rng([self.seed, 2])
+        order = generator.permutation(self._usable).tolist()
+        return list(dict.fromkeys(int(self.positives[query][0]) for query in order))[:count]
+
     def needed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Every pair that a step may draw, as positions of queries and of documents."""
         listed = [np.concatenate([self.positives[q], self.candidates[q]]) for q in self.positives]

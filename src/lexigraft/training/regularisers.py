@@ -19,8 +19,8 @@ def flops(rep_NV: Tensor) -> Tensor:
     `sum_v (mean_n |w_nv|)^2`, a smooth form of the expected number of multiplications that scoring
     a pair takes.
 
-    Source: Paria et al. 2020, "Minimizing FLOPs to Learn Efficient Sparse Representations",
-    section 3; Formal et al. 2021, "SPLADE", equation 4.
+    Source: Paria et al. 2020, "Minimizing FLOPs to Learn Efficient Sparse Representations";
+    Formal et al. 2021, "SPLADE", equation 4.
     """
     return rep_NV.abs().mean(dim=0).square().sum()
 
@@ -58,8 +58,8 @@ def l0_flops(rep_NV: Tensor, threshold: int) -> Tensor:
 
     They count as zeros in the mean, so the number of representations still divides.
 
-    Source: Shen et al. 2025, "Exploring l0 Sparsification for Inference-free Sparse Retrievers",
-    section 3 (l0 mask loss).
+    Source: Shen et al. 2025, "Exploring l0 Sparsification for Inference-free Sparse Retrievers"
+    (the l0 mask loss).
     """
     penalised_N1 = (rep_NV != 0).sum(dim=1, keepdim=True) > threshold
     return flops(torch.where(penalised_N1, rep_NV, 0.0))
@@ -68,6 +68,6 @@ def l0_flops(rep_NV: Tensor, threshold: int) -> Tensor:
 def l1(rep_NV: Tensor) -> Tensor:
     """The mean over representations of their summed activation, `mean_n sum_v |w_nv|`.
 
-    Source: Formal et al. 2021, "SPLADE", section 3.2 (the l1 alternative of Zamani et al. 2018).
+    Source: Zamani et al. 2018 (SNRM); the alternative to FLOPS in Formal et al. 2021, "SPLADE".
     """
     return rep_NV.abs().sum(dim=1).mean()

@@ -6,8 +6,8 @@ def quadratic_ramp(step: int, weight: float, ramp_steps: int) -> float:
 
     It lets a model first learn to rank and then to be sparse.
 
-    Source: Paria et al. 2020, section 4; naver/splade counts the first optimiser step as 1, as we
-    do.
+    Source: Paria et al. 2020, as used by Formal et al. 2021, "SPLADE". naver/splade counts the
+    first optimiser step as 1, as we do.
 
     Args:
         step: optimiser step, from 1.
