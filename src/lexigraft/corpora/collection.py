@@ -67,21 +67,23 @@ class Collection:
     def text(self) -> Iterator[str]:
         """Training text for masked-language modelling, in a fixed order.
 
-        Documents of the training split and then its queries; for plain text, the files of `text/`
-        by name.
+        Documents of the training split, then its queries, then what `train/text.jsonl` adds; for
+        plain text, the files of `text/` by name.
 
         Raises:
-            LexigraftError: the collection has evaluation sets only.
+            LexigraftError: the collection has evaluation sets only, or a line cannot be read.
         """
-        if (self.folder / "train").is_dir():
-            for document in read_documents(self.folder / "train" / "corpus.jsonl"):
+        train = self.folder / "train"
+        if train.is_dir():
+            for document in read_documents(train / "corpus.jsonl"):
                 yield document.content
-            for query in read_queries(self.folder / "train" / "queries.jsonl"):
+            for query in read_queries(train / "queries.jsonl"):
                 yield query.text
-            return
-        files = sorted((self.folder / "text").glob("*.jsonl"))
-        if not files:
-            raise LexigraftError(f"{self.folder}: a collection without training text")
+            files = [path for path in (train / "text.jsonl",) if path.is_file()]
+        else:
+            files = sorted((self.folder / "text").glob("*.jsonl"))
+            if not files:
+                raise LexigraftError(f"{self.folder}: a collection without training text")
         for path in files:
             for number, record in read_objects(path):
                 if not isinstance(record.get("text"), str):
@@ -105,7 +107,7 @@ class Collection:
             query: [document for document, grade in grades.items() if grade > 0]
             for query, grades in qrels.items()
         }
-        negatives = dict.fromkeys(positives, [])
+        negatives: dict[str, list[str]] = {query: [] for query in positives}
         path = folder / "negatives.jsonl"
         if path.is_file():
             negatives |= {r["query"]: r["negatives"] for _, r in read_objects(path)}
