@@ -44,7 +44,7 @@ def token_stream(
     """
     if iter(texts) is texts:
         raise TypeError("texts: an iterator can be read once only, a list or the like is needed")
-    dtype = np.dtype(np.uint16 if len(tokenizer) <= 2**16 else np.uint32)
+    dtype = np.dtype(np.uint16 if max(tokenizer.get_vocab().values()) < 2**16 else np.uint32)
     backend = _plain_backend(tokenizer)
     key = _stream_key(texts, backend, tokenizer)
     path = folder / f"tokens-{key[:20]}.{dtype.name}"
