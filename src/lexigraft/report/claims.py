@@ -10,16 +10,15 @@ from lexigraft.report.columns import parse_column
 from lexigraft.report.markdown import aligned, escape
 
 SIGNS = {"holds": "✓", "fails": "✗", "within noise": "~", "not run here": "·"}
-HOW = (
-    "A claim holds when each of its relations is significant in the stated direction, fails when one "
-    "is significant in the other direction, and is within noise otherwise. The test is a paired "
-    "randomisation test over queries, with every set of a role weighing the same, and, where a row "
-    "has several seeds, Student's t over seeds as well; p is the greater of the two, corrected by "
-    "Holm's method over the claims about one table. `detectable` is the smallest difference that the "
-    "test finds with a chance of 80 % at that correction: a claim within noise whose reported "
-    "difference is smaller than that could not have been decided here. Differences are left minus "
-    "right, in hundredths."
-)
+HOW = """\
+A claim holds when each of its relations is significant in the stated direction, fails when one is \
+significant in the other direction, and is within noise otherwise. The test is a paired \
+randomisation test over queries, with every set of a role weighing the same, and, where a row has \
+several seeds, Student's t over seeds as well; p is the greater of the two, corrected by Holm's \
+method over the claims about one table. `detectable` is the smallest difference that the test would \
+find with a chance of 80 % under the strictest step of that correction: where it exceeds the \
+reported difference, an effect of the reported size could well be missed here. Differences are left \
+minus right, in hundredths."""
 
 
 def claims_record(
@@ -61,13 +60,13 @@ def _finding_record(finding: Finding, results: Path) -> dict[str, Any]:
     return {
         **record,
         "difference": _rounded(comparison.difference),
-        "by_set": {name: _rounded(value) for name, value in comparison.by_set.items()},
+        "by_set": {name: _rounded(value) for name, value in comparison.pairs.by_set().items()},
         "tested_against": comparison.offset,
         "p_queries": _rounded(comparison.p_queries),
         "p_seeds": _rounded(comparison.p_seeds),
         "p_adjusted": _rounded(finding.p_adjusted),
         "detectable": _rounded(finding.detectable),
-        "queries": comparison.queries,
+        "queries": len(comparison.pairs.sets),
         "seeds": [comparison.seeds_left, comparison.seeds_right],
         "collapsed": {name: c.verdict for name, c in (finding.collapsed or {}).items()},
         "evaluations": [str(results / "evaluate" / name) for name in finding.evaluations],
@@ -75,7 +74,7 @@ def _finding_record(finding: Finding, results: Path) -> dict[str, Any]:
 
 
 def claims_markdown(judgements: Iterable[Judgement], scale: str, level: float) -> str:
-    """What `claims.md` holds: a summary, then each claim with its relations, by what it is about."""
+    """What `claims.md` holds: a summary, then each claim with its relations, table by table."""
     judgements = tuple(judgements)
     counts = _counts(judgements)
     summary = ", ".join(f"{counts[verdict]} {SIGNS[verdict]} {verdict}" for verdict in VERDICTS)

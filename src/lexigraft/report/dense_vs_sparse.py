@@ -179,7 +179,7 @@ def _legend(figure: Figure, bars: Sequence[Bar], backbones: Sequence[str]) -> No
         Patch(label=name, color=colours[name]) for name in backbones if name in colours
     ]
     if bars:
-        name = f"level of {backbones[0]} (small: difference from it)"
+        name = f"level of {backbones[0]}"
         handles.append(Line2D([], [], label=name, **LEVEL))
     if any(bar.collapse for bar in bars):
         handles.append(Patch(label="collapsed", facecolor="white", edgecolor=FAINT, hatch="//////"))

@@ -1,0 +1,193 @@
+"""The difference of two rows on one measure, and what its test could have seen.
+
+The difference is that of the means over the role's sets (each set weighs the same, whatever its
+number of queries), of per-query values that are averaged over a row's seeds. Two tests guard it:
+
+- over queries: paired randomisation, for the models as trained;
+- over seeds, where a row has several: Student's t with the pooled deviation. With a single seed on
+  one side this asks whether that run is a plausible draw from the other's seeds.
+
+Both must be significant, so the p-value of the comparison is the greater one.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from lexigraft.errors import LexigraftError
+from lexigraft.evaluation.significance import minimum_detectable_difference, paired_test
+from lexigraft.report.columns import Column
+from lexigraft.report.measured import measure
+from lexigraft.report.results import Results
+from lexigraft.specs.experiments import PlannedRow
+
+POWER = 0.8
+"""Chance with which a true difference of the detectable size is found."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Values (N,) of the same queries under two rows, in the unit that is printed."""
+
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+    sets: Sequence[str]
+
+    def by_set(self) -> dict[str, float]:
+        """Mean difference in each set."""
+        labels = np.array(self.sets)
+        return {
+            name: float((self.left - self.right)[labels == name].mean())
+            for name in dict.fromkeys(self.sets)
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Left minus right, in the unit that is printed."""
+
+    pairs: Pairs
+    difference: float
+    offset: float
+    """What the difference was tested against; 0 but for relations with a margin."""
+    p_queries: float
+    p_seeds: float | None
+    """None where both rows have one seed."""
+    error_seeds: float | None
+    """Standard error of the difference over seeds."""
+    seeds_left: int
+    seeds_right: int
+
+    @property
+    def p(self) -> float:
+        """Two-sided p-value, before any correction."""
+        return self.p_queries if self.p_seeds is None else max(self.p_queries, self.p_seeds)
+
+    @property
+    def sign(self) -> int:
+        """Side of the offset on which the difference lies."""
+        return int(np.sign(self.difference - self.offset))
+
+    def turned(self) -> "Comparison":
+        """Right minus left."""
+        return replace(
+            self,
+            pairs=Pairs(self.pairs.right, self.pairs.left, self.pairs.sets),
+            difference=-self.difference,
+            offset=0.0 - self.offset,
+            seeds_left=self.seeds_right,
+            seeds_right=self.seeds_left,
+        )
+
+    def detectable(self, level: float) -> float:
+        """The smallest difference that a two-sided test at `level` finds with probability `POWER`.
+
+        Quantiles of level and power times the standard error, over queries and over seeds; the
+        greater of both, as both tests decide.
+        """
+        found = minimum_detectable_difference(
+            self.pairs.left, self.pairs.right, self.pairs.sets, level=level, power=POWER
+        )
+        if self.error_seeds is None:
+            return found
+        df = self.seeds_left + self.seeds_right - 2
+        factor = float(student.isf(level / 2, df) + student.ppf(POWER, df))
+        return max(found, factor * self.error_seeds)
+
+
+def compare(
+    left: PlannedRow, right: PlannedRow, column: Column, results: Results, offset: float = 0.0
+) -> Comparison:
+    """Compare two rows that were both run on the column's role.
+
+    Raises:
+        LexigraftError: the rows' sets or judged queries differ, or a result is missing.
+    """
+    pairs = _pairs(left, right, column, results)
+    difference, p_queries = paired_test(pairs.left, pairs.right + offset, pairs.sets)
+    samples = [_seed_values(row, column, results) for row in (left, right)]
+    p_seeds, error_seeds = pooled_t(samples[0], samples[1], offset)
+    return Comparison(
+        pairs=pairs,
+        difference=difference + offset,
+        offset=offset,
+        p_queries=p_queries,
+        p_seeds=p_seeds,
+        error_seeds=error_seeds,
+        seeds_left=len(samples[0]),
+        seeds_right=len(samples[1]),
+    )
+
+
+def per_query(row: PlannedRow, column: Column, results: Results) -> dict[str, dict[str, float]]:
+    """Set to query to the printed value, averaged over the row's seeds.
+
+    Raises:
+        LexigraftError: a result is missing, or seeds differ in their queries.
+    """
+    totals: dict[str, dict[str, float]] = {}
+    for roles in row.evaluations.values():
+        for identity, name in roles[column.role]:
+            values = results.per_query(identity, name, column.metric)
+            total = totals.setdefault(name, dict.fromkeys(values, 0.0))
+            if total.keys() != values.keys():
+                raise LexigraftError(
+                    f"row {row.id!r}, set {name!r}: its seeds are evaluated on different queries"
+                )
+            for query, value in values.items():
+                total[query] += column.factor * value / len(row.evaluations)
+    return totals
+
+
+def pooled_t(
+    left: Sequence[float], right: Sequence[float], offset: float = 0.0
+) -> tuple[float | None, float | None]:
+    """Two-sided p-value and standard error of Student's t-test with the pooled deviation.
+
+    A sample of one adds no degree of freedom but has its share in the error; two such samples have
+    no test, and give None.
+    """
+    df = len(left) + len(right) - 2
+    if df < 1:
+        return None, None
+    squares = sum(
+        (value - statistics.fmean(sample)) ** 2 for sample in (left, right) for value in sample
+    )
+    error = math.sqrt(squares / df * (1 / len(left) + 1 / len(right)))
+    distance = abs(statistics.fmean(left) - statistics.fmean(right) - offset)
+    if error == 0:
+        return (0.0 if distance > 0 else 1.0), 0.0
+    return float(2 * student.sf(distance / error, df)), error
+
+
+def _pairs(left: PlannedRow, right: PlannedRow, column: Column, results: Results) -> Pairs:
+    left_sets, right_sets = (per_query(row, column, results) for row in (left, right))
+    if left_sets.keys() != right_sets.keys():
+        raise LexigraftError(
+            f"{column.key}: row {left.id!r} is evaluated on {', '.join(left_sets)}, "
+            f"row {right.id!r} on {', '.join(right_sets)}; allowed: the same sets"
+        )
+    left_values, right_values, sets = [], [], []
+    for name, values in left_sets.items():
+        strangers = sorted(values.keys() ^ right_sets[name].keys())
+        if strangers:
+            raise LexigraftError(
+                f"rows {left.id!r} and {right.id!r}, set {name!r}: {len(strangers)} queries are "
+                f"judged for one of them only, such as {strangers[0]!r}"
+            )
+        for query in sorted(values):
+            left_values.append(values[query])
+            right_values.append(right_sets[name][query])
+            sets.append(name)
+    return Pairs(np.array(left_values), np.array(right_values), sets)
+
+
+def _seed_values(row: PlannedRow, column: Column, results: Results) -> list[float]:
+    measured = measure(row, column, results)
+    assert measured is not None
+    return list(measured.by_seed.values())
