@@ -65,6 +65,12 @@ class MaskedLmResult:
     summary: dict[str, Any]
     """Sizes of the text, and the shares of new tokens in it and among the chosen positions."""
 
+    @property
+    def final_loss(self) -> float:
+        """Mean loss of the last tenth of the logged steps: one step's is too noisy to compare."""
+        last = self.history[-max(1, len(self.history) // 10) :]
+        return sum(record["loss"] for record in last) / len(last)
+
 
 def train_masked_lm(
     model: PreTrainedModel,

@@ -13,7 +13,8 @@ import itertools
 import json
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
+from lexigraft.corpora import Collection
 from lexigraft.errors import LexigraftError
 from lexigraft.progress import track
 
@@ -29,6 +31,16 @@ FORMAT = "1"
 """Raised when the meaning of a token file changes."""
 TEXTS_AT_ONCE = 1000
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class CollectionText:
+    """The training text of a collection, read from disk each time it is iterated."""
+
+    folder: Path
+
+    def __iter__(self) -> Iterator[str]:
+        return Collection.open(self.folder).text()
 
 
 def token_stream(

@@ -1,0 +1,135 @@
+"""Backbones: masked language models fetched from the hub, found on disk, in a package, or made.
+
+Each way writes the same folder: model and tokenizer in the root, `backbone.json`, and for a
+pre-trained one `training.jsonl` and its loss as a figure.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerFast
+
+from lexigraft.encoders.architectures import Shape, new_masked_lm
+from lexigraft.encoders.masked_lm import load_masked_lm, output_projection, save_masked_lm
+from lexigraft.encoders.packages import PACKAGED_MODELS, copy_packaged_model
+from lexigraft.errors import LexigraftError
+from lexigraft.files import sha256_file, write_json
+from lexigraft.specs.stages import BackboneSpec
+from lexigraft.training.curves import plot_loss
+from lexigraft.training.masked_lm import MaskedLmOptions, train_masked_lm
+from lexigraft.training.reporting import write_history
+from lexigraft.vocabulary.training import train_tokenizer
+
+SUMMARY = "backbone.json"
+
+
+def backbone_from_hub(location: str, revision: str, out: Path) -> None:
+    """Fetch a model of the hub by id; the commit that it resolved to is recorded.
+
+    Raises:
+        LexigraftError: it cannot be fetched, needs remote code, has no masked-language-model head,
+            or its tokenizer does not fit.
+    """
+    if not location:
+        raise LexigraftError("location: the hub id of a model is needed with origin hub")
+    model, tokenizer = load_masked_lm(location, revision=revision or None)
+    commit = getattr(model.config, "_commit_hash", None)
+    _write(out, model, tokenizer, {"origin": "hub", "location": location, "commit": commit})
+
+
+def backbone_from_folder(location: str, out: Path) -> None:
+    """Take a model on disk.
+
+    Raises:
+        LexigraftError: there is no such folder, or the model is refused as above.
+    """
+    if not Path(location).is_dir() or not location:
+        raise LexigraftError(f"location: no such folder: {location!r}")
+    model, tokenizer = load_masked_lm(location)
+    hashes = {p.name: sha256_file(p) for p in sorted(Path(location).glob("*.safetensors"))}
+    _write(out, model, tokenizer, {"origin": "folder", "location": location, "sha256": hashes})
+
+
+def backbone_from_package(location: str, out: Path) -> None:
+    """Copy the model of an installed package, whether or not it has a masked-language-model head.
+
+    Raises:
+        LexigraftError: the package is unknown, absent or altered.
+    """
+    record = copy_packaged_model(location, out)
+    model = AutoModel.from_pretrained(out, use_safetensors=True, add_pooling_layer=False)
+    write_json(
+        out / SUMMARY,
+        {
+            "origin": "package",
+            **record,
+            "description": PACKAGED_MODELS[location].description,
+            "parameters": model.num_parameters(),
+            "vocabulary": model.config.vocab_size,
+            "masked_language_model_head": False,
+        },
+    )
+
+
+def pretrain_backbone(
+    spec: BackboneSpec, texts: Iterable[str], out: Path, checkpoints: Path
+) -> None:
+    """Train a tokenizer and a masked language model on `texts`; killed, it goes on when called
+    again with the same arguments.
+
+    Raises:
+        LexigraftError: no text, sizes that do not go together, or what `train_masked_lm` refuses.
+    """
+    if spec.length > spec.positions:
+        raise LexigraftError(
+            f"length: {spec.length} found, at most positions ({spec.positions}) is allowed"
+        )
+    tokenizer = train_tokenizer(
+        spec.tokenizer,
+        spec.lowercase,
+        spec.vocabulary_size,
+        texts,
+        specials="roberta" if spec.architecture == "roberta" else "bert",
+        max_length=spec.positions,
+    )
+    shape = Shape(**{name: getattr(spec, name) for name in Shape.__annotations__})
+    model = new_masked_lm(spec.architecture, shape, tokenizer, spec.seed)
+    result = train_masked_lm(
+        model,
+        tokenizer,
+        texts,
+        MaskedLmOptions.of(spec),
+        checkpoints,
+        description=f"pre-train {spec.name or spec.architecture}",
+    )
+    write_history(out / "training.jsonl", result.history)
+    plot_loss(result.history, out / "loss", "Pre-training", "cross-entropy (nats a masked token)")
+    record = {
+        "origin": "pretrain",
+        "architecture": spec.architecture,
+        **asdict(shape),
+        "steps": spec.steps,
+        "final_loss": result.final_loss,
+        **result.summary,
+    }
+    _write(out, model, tokenizer, record)
+
+
+def _write(
+    out: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, record: dict[str, Any]
+) -> None:
+    save_masked_lm(model, tokenizer, out)
+    _, bias_V = output_projection(model)
+    write_json(
+        out / SUMMARY,
+        {
+            **record,
+            "class": type(model).__name__,
+            "parameters": model.num_parameters(),
+            "vocabulary": len(tokenizer),
+            "masked_language_model_head": True,
+            "output_bias": bias_V is not None,
+        },
+    )
