@@ -1,0 +1,102 @@
+"""Vectors on disk: shards of consecutive texts, and an index that names them.
+
+<name>.json                       ids, rows of each shard, dimensions, sparse or dense
+<name>.00000.npz, ...             CSR, float32 (scipy)
+<name>.00000.npy, ...             dense, float32
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from lexigraft.errors import LexigraftError
+from lexigraft.files import read_json, whole_file, write_json
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The vectors of some texts, read shard by shard."""
+
+    folder: Path
+    name: str
+    """queries or documents."""
+    ids: list[str]
+    rows: list[int]
+    """Texts of each shard."""
+    dimensions: int
+    sparse: bool
+
+    @classmethod
+    def open(cls, folder: Path, name: str) -> "Vectors":
+        """Open vectors that `write` described.
+
+        Raises:
+            LexigraftError: they are not there, or their index is not one.
+        """
+        path = folder / f"{name}.json"
+        index = read_json(path)
+        try:
+            return cls(folder, name, **index)
+        except TypeError:
+            raise LexigraftError(f"{path}: not the index of vectors") from None
+
+    def write(self) -> None:
+        """Write the index; the shards are there already."""
+        index = {k: v for k, v in asdict(self).items() if k not in ("folder", "name")}
+        write_json(self.folder / f"{self.name}.json", index)
+
+    def shards(self) -> Iterator[Any]:
+        """Each shard: a CSR array (rows, V) or a numpy array (rows, H).
+
+        Raises:
+            LexigraftError: a shard is missing, unreadable or of another shape than the index says.
+        """
+        for number, rows in enumerate(self.rows):
+            path = self.folder / shard_name(self.name, number, self.sparse)
+            shard = read_shard(path, self.sparse)
+            if shard.shape != (rows, self.dimensions):
+                raise LexigraftError(
+                    f"{path}: shape {shard.shape} found, {(rows, self.dimensions)} expected"
+                )
+            yield shard
+
+    def matrix(self) -> Any:
+        """All shards as one matrix in memory."""
+        shards = list(self.shards())
+        if self.sparse:
+            empty = scipy.sparse.csr_array((0, self.dimensions), dtype=np.float32)
+            return scipy.sparse.vstack([empty, *shards], format="csr")
+        return np.concatenate([np.zeros((0, self.dimensions), dtype=np.float32), *shards])
+
+
+def shard_name(name: str, number: int, sparse: bool) -> str:
+    """File name of a shard."""
+    return f"{name}.{number:05d}.{'npz' if sparse else 'npy'}"
+
+
+def read_shard(path: Path, sparse: bool) -> Any:
+    """Read one shard.
+
+    Raises:
+        LexigraftError: it is missing or unreadable.
+    """
+    try:
+        if sparse:
+            return scipy.sparse.csr_array(scipy.sparse.load_npz(path))
+        return np.load(path, allow_pickle=False)
+    # A cut zip file raises BadZipFile, a cut array ValueError or EOFError, a foreign one KeyError.
+    except Exception as error:
+        raise LexigraftError(f"{path}: unreadable vectors ({error})") from None
+
+
+def write_shard(path: Path, matrix: Any, sparse: bool) -> None:
+    """Write one shard, whole or not at all; the same matrix gives the same bytes."""
+    with whole_file(path) as partial, partial.open("wb") as stream:
+        if sparse:
+            scipy.sparse.save_npz(stream, matrix, compressed=False)
+        else:
+            np.save(stream, matrix, allow_pickle=False)
