@@ -11,14 +11,14 @@ from lexigraft.report.markdown import aligned, escape
 
 SIGNS = {"holds": "✓", "fails": "✗", "within noise": "~", "not run here": "·"}
 HOW = """\
-A claim holds when each of its relations is significant in the stated direction, fails when one is \
-significant in the other direction, and is within noise otherwise. The test is a paired \
-randomisation test over queries, with every set of a role weighing the same, and, where a row has \
-several seeds, Student's t over seeds as well; p is the greater of the two, corrected by Holm's \
-method over the claims about one table. `detectable` is the smallest difference that the test would \
-find with a chance of 80 % under the strictest step of that correction: where it exceeds the \
-reported difference, an effect of the reported size could well be missed here. Differences are left \
-minus right, in hundredths."""
+A claim holds when each of its relations is significant in the stated direction, fails when one \
+is significant in the other direction, and is within noise otherwise. The test is a paired \
+randomisation test over queries, with every set of a role weighing the same, and, where a row \
+has several seeds, Student's t over seeds as well; p is the greater of the two, corrected by \
+Holm's method over the claims about one table. `detectable` is the smallest difference that the \
+test would find with a chance of 80 % under the strictest step of that correction: where it \
+exceeds the reported difference, an effect of the reported size could well be missed here. \
+Differences are left minus right, in hundredths."""
 
 
 def claims_record(

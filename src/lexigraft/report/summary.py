@@ -1,4 +1,4 @@
-"""What a person reads at the end of a run: the main table, the verdicts, and where everything is."""
+"""What a person reads at the end of a run: the main table, the verdicts, where everything is."""
 
 import csv
 import textwrap
@@ -83,15 +83,15 @@ def _any(cells: Iterable[dict[str, str]], column: str) -> bool:
 
 
 def _cell(cell: dict[str, str]) -> str:
+    """Ours, and the reported value in brackets; efficiency is ours only, to stay narrow."""
     column = parse_column(cell["column"])
-    if not cell["ours"]:
-        return text.MISSING
-    shown = text.number(float(cell["ours"]), column)
+    shown = text.number(float(cell["ours"]) if cell["ours"] else None, column)
     if cell["deviation"]:
         shown += f"±{text.spread(float(cell['deviation']))}"
-    if cell["reported"]:
-        shown += f" ({text.reported(float(cell['reported']))})"
-    return shown
+    if not column.ranked:
+        return shown
+    reported = f"({text.reported(float(cell['reported']))})" if cell["reported"] else ""
+    return f"{shown} {reported:<6}"
 
 
 def _claims(document: dict[str, Any]) -> str:
@@ -106,24 +106,23 @@ def _claims(document: dict[str, Any]) -> str:
 
 def _claim(claim: dict[str, Any], sign: str) -> list[str]:
     column = parse_column(claim["metric"])
-    found = []
-    collapsed = {}
-    for relation in claim["relations"]:
-        if relation["verdict"] == "not run here":
-            continue
+    tested = [r for r in claim["relations"] if r["verdict"] != "not run here"]
+    measure = f"{column.role_heading.lower()} {column.heading}"
+    lines = textwrap.wrap(
+        claim["text"], WIDTH, initial_indent=f"  {sign} ", subsequent_indent="    "
+    )
+    for relation in tested:
         difference = text.signed(relation["difference"], column)
         if relation["reported_difference"] is not None:
             difference += f" (paper {text.signed(relation['reported_difference'], column)})"
-        found.append(difference)
-        collapsed |= relation["collapsed"]
-    measure = f"{column.role_heading.lower()} {column.heading}"
-    detail = f"{measure}: {', '.join(found)}"
-    if collapsed:
-        detail += f"; collapsed: {', '.join(collapsed)}"
-    return [
-        *textwrap.wrap(claim["text"], WIDTH, initial_indent=f"  {sign} ", subsequent_indent="    "),
-        *textwrap.wrap(detail, WIDTH, initial_indent="      ", subsequent_indent="      "),
-    ]
+        which = f", {SIGNS[relation['verdict']]} {relation['relation']}" if len(tested) > 1 else ""
+        detail = f"{measure}{which}: {difference}"
+        if relation["collapsed"]:
+            detail += f"; {', '.join(relation['collapsed'])} collapsed"
+        lines += textwrap.wrap(
+            detail, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 8, break_on_hyphens=False
+        )
+    return lines
 
 
 def _places(tables: list[Path], figures: list[Path], claims: Path) -> str:

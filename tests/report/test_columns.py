@@ -1,0 +1,25 @@
+import pytest
+
+from lexigraft.errors import LexigraftError
+from lexigraft.report.columns import parse_column
+
+
+def test_effectiveness_is_printed_in_hundredths_with_one_decimal():
+    column = parse_column("zero_shot.ndcg@10")
+    assert (column.role, column.metric, column.heading) == ("zero_shot", "ndcg@10", "nDCG@10")
+    assert (column.factor, column.decimals, column.ranked) == (100, 1, True)
+    assert parse_column("in_domain.recall@1000").heading == "R@1000"
+
+
+def test_efficiency_is_printed_as_it_is_and_never_best():
+    column = parse_column("in_domain.flops")
+    assert (column.factor, column.decimals, column.ranked) == (1, 2, False)
+
+
+@pytest.mark.parametrize(
+    ("key", "named"),
+    [("zeroshot.ndcg@10", "zero_shot"), ("dl19.ncdg@10", "ndcg@k"), ("ndcg@10", "in_domain")],
+)
+def test_unknown_names_are_refused_with_what_is_allowed(key: str, named: str):
+    with pytest.raises(LexigraftError, match=named):
+        parse_column(key)
