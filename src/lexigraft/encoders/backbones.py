@@ -4,12 +4,14 @@ Each way writes the same folder: model and tokenizer in the root, `backbone.json
 pre-trained one `training.jsonl` and its loss as a figure.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerFast
+from safetensors import safe_open
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from lexigraft.encoders.architectures import Shape, new_masked_lm
 from lexigraft.encoders.masked_lm import load_masked_lm, output_projection, save_masked_lm
@@ -59,15 +61,15 @@ def backbone_from_package(location: str, out: Path) -> None:
         LexigraftError: the package is unknown, absent or altered.
     """
     record = copy_packaged_model(location, out)
-    model = AutoModel.from_pretrained(out, use_safetensors=True, add_pooling_layer=False)
+    parameters, vocabulary = _count(out / "model.safetensors")
     write_json(
         out / SUMMARY,
         {
             "origin": "package",
             **record,
             "description": PACKAGED_MODELS[location].description,
-            "parameters": model.num_parameters(),
-            "vocabulary": model.config.vocab_size,
+            "parameters": parameters,
+            "vocabulary": vocabulary,
             "masked_language_model_head": False,
         },
     )
@@ -115,6 +117,15 @@ def pretrain_backbone(
         **result.summary,
     }
     _write(out, model, tokenizer, record)
+
+
+def _count(weights: Path) -> tuple[int, int]:
+    """Parameters, and rows of the word embeddings, from the header of a safetensors file."""
+    with safe_open(weights, framework="pt") as stream:
+        slices = {name: stream.get_slice(name) for name in stream.keys()}  # noqa: SIM118
+    shapes = {n: s.get_shape() for n, s in slices.items() if s.get_dtype().startswith(("F", "BF"))}
+    rows = next(s[0] for n, s in shapes.items() if n.endswith("word_embeddings.weight"))
+    return sum(math.prod(shape) for shape in shapes.values()), rows
 
 
 def _write(

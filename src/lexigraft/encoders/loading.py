@@ -27,7 +27,7 @@ from lexigraft.encoders.masked_lm import (
     refuse_foreign_tokenizer,
     refuse_missing_files,
 )
-from lexigraft.encoders.saving import Head, refuse_long_input, save_encoder
+from lexigraft.encoders.saving import Head, longest_input, refuse_long_input, save_encoder
 from lexigraft.encoders.splade import splade_pool
 from lexigraft.encoders.tokenizers import lowercase_tokenizer
 from lexigraft.errors import LexigraftError
@@ -46,7 +46,7 @@ class Encoder:
     tokenizer: PreTrainedTokenizerFast
     head: Head
     name: str
-    """Where it comes from, for messages."""
+    """The folder it comes from."""
     pooling: Literal["mean", "cls"] = "mean"
     """Of a dense head."""
     normalise: bool = False
@@ -64,6 +64,14 @@ class Encoder:
         if self.head == "splade":
             return int(output_projection(self.model)[0].shape[0])
         return int(self.model.config.hidden_size)
+
+    def default_length(self, role: Role) -> int:
+        """Tokens at which the folder's own settings cut a query or a document."""
+        path = Path(self.name) / "sentence_bert_config.json"
+        own = read_json(path) if path.is_file() else {}
+        stated = own.get(f"{role}_length") or own.get("max_seq_length")
+        limit = min(self.tokenizer.model_max_length, longest_input(self.model))
+        return min(int(stated), limit) if stated else limit
 
     def tokenize(self, texts: Sequence[str], max_length: int, role: Role) -> list[list[int]]:
         """Token ids of each text, special tokens included, cut at `max_length`.

@@ -14,8 +14,8 @@ from lexigraft.errors import LexigraftError
 
 SCHEMA = pa.schema(
     [
-        ("set", pa.dictionary(pa.int32(), pa.string())),
-        ("query", pa.dictionary(pa.int32(), pa.string())),
+        ("set", pa.string()),
+        ("query", pa.string()),
         ("document", pa.string()),
         ("rank", pa.int32()),
         ("score", pa.float32()),
@@ -49,8 +49,8 @@ class Hits:
         query = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         rank = np.concatenate([np.zeros(0, dtype=np.int32), *(np.arange(1, n + 1) for n in counts)])
         columns = [
-            pa.DictionaryArray.from_arrays(np.zeros(total, dtype=np.int32), pa.array([set_name])),
-            pa.DictionaryArray.from_arrays(query, pa.array(self.query_ids, pa.string())),
+            pa.repeat(pa.scalar(set_name), total),
+            pa.array(self.query_ids, pa.string()).take(pa.array(query)),
             pa.array(self.document_ids, pa.string()).take(pa.array(position)),
             pa.array(rank.astype(np.int32)),
             pa.array(np.concatenate([np.zeros(0, dtype=np.float32), *self.scores])),

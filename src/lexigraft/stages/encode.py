@@ -1,0 +1,126 @@
+"""Stage encode: vectors of the queries and documents of a collection's evaluation sets."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import torch
+
+from lexigraft.corpora.collection import Collection
+from lexigraft.corpora.evaluation_set import EvaluationSet
+from lexigraft.encoders.health import Health, health
+from lexigraft.encoders.loading import Encoder, load_encoder
+from lexigraft.encoders.streaming import encode_to_disk
+from lexigraft.errors import LexigraftError
+from lexigraft.evaluation.efficiency import Activity, flops
+from lexigraft.files import write_json
+from lexigraft.retrieval.vectors import Vectors
+from lexigraft.specs.stages import EncodeSpec
+from lexigraft.stages.job import Job
+
+HEALTH_TEXTS = 512
+"""Documents, evenly spread over the set, whose vectors are judged."""
+
+
+def run(spec: EncodeSpec, job: Job) -> None:
+    """Write `<set>/queries.*`, `<set>/documents.*` and encode.json."""
+    collection = Collection.open(job.inputs["collection"])
+    names = collection.set_names()
+    if not names:
+        raise LexigraftError(f"{collection.folder}: no evaluation set to encode")
+    encoder = load_encoder(job.inputs["model"], device=device())
+    sets = {
+        name: encode_set(
+            encoder,
+            collection.evaluation_set(name),
+            job.out / name,
+            job.checkpoints / name,
+            query_length=spec.query_length,
+            document_length=spec.document_length,
+        )
+        for name in names
+    }
+    write_json(job.out / "encode.json", {"head": encoder.head, "sets": sets})
+
+
+def encode_set(
+    encoder: Encoder,
+    evaluation_set: EvaluationSet,
+    out: Path,
+    checkpoints: Path,
+    *,
+    query_length: int,
+    document_length: int,
+) -> dict[str, Any]:
+    """Encode one set into `out`; returns its entry of encode.json.
+
+    document_length and query_length there are mean active terms, flops is
+    `lexigraft.evaluation.flops`; all three are None for a dense encoder. `health` judges documents,
+    `query_health` queries.
+    """
+    label = evaluation_set.name
+    documents = encode_to_disk(
+        encoder,
+        evaluation_set.documents,
+        document_length,
+        "document",
+        out,
+        checkpoints,
+        description=f"encode {label} documents",
+    )
+    queries = encode_to_disk(
+        encoder,
+        evaluation_set.queries,
+        query_length,
+        "query",
+        out,
+        checkpoints,
+        description=f"encode {label} queries",
+    )
+    return {"documents": len(documents.ids), "queries": len(queries.ids)} | measure(
+        queries, documents
+    )
+
+
+def measure(queries: Vectors, documents: Vectors) -> dict[str, Any]:
+    """Efficiency and health of encoded texts."""
+    if not documents.sparse:
+        return {
+            "document_length": None,
+            "query_length": None,
+            "flops": None,
+            "health": _health(documents),
+            "query_health": _health(queries),
+        }
+    asked, searched = _activity(queries), _activity(documents)
+    return {
+        "document_length": searched.length,
+        "query_length": asked.length,
+        "flops": flops(asked, searched),
+        "health": _health(documents),
+        "query_health": _health(queries),
+    }
+
+
+def device() -> torch.device:
+    """The accelerator if there is one."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _activity(vectors: Vectors) -> Activity:
+    activity = Activity(vectors.dimensions)
+    for shard in vectors.shards():
+        activity.add(shard)
+    return activity
+
+
+def _health(vectors: Vectors) -> Health:
+    wanted = np.unique(np.linspace(0, len(vectors.ids) - 1, HEALTH_TEXTS).astype(np.int64))
+    rows, start = [], 0
+    for shard in vectors.shards():
+        own = wanted[(wanted >= start) & (wanted < start + shard.shape[0])] - start
+        rows.append(shard[own])
+        start += shard.shape[0]
+    sample = scipy.sparse.vstack(rows, format="csr") if vectors.sparse else np.concatenate(rows)
+    return health(sample, sparse=vectors.sparse)

@@ -1,0 +1,103 @@
+"""Evaluation by hand: any encoder, or BM25, on any BEIR folder, without the workflow."""
+
+import logging
+import shutil
+from pathlib import Path
+from typing import Any
+
+from lexigraft.corpora.evaluation_set import EvaluationSet
+from lexigraft.encoders.loading import load_encoder
+from lexigraft.errors import LexigraftError
+from lexigraft.files import whole_folder, write_json
+from lexigraft.retrieval.bm25 import K1, B
+from lexigraft.retrieval.engines import search
+from lexigraft.retrieval.hits import Hits, write_rankings
+from lexigraft.specs.stages import EvaluateSpec
+from lexigraft.stages.encode import device, encode_set
+from lexigraft.stages.evaluate import measure, write_results
+from lexigraft.stages.retrieve import describe
+
+log = logging.getLogger(__name__)
+DEPTH = 1000
+METRICS = EvaluateSpec(collection="-", run="-").metrics
+SELF_MATCH_SETS = ("arguana", "quora")
+"""BEIR sets whose queries are documents of the corpus and whose benchmark leaves them out."""
+
+
+def evaluate_model(
+    *,
+    model: Path,
+    dataset: Path,
+    split: str = "test",
+    engine: str = "exact",
+    out: Path,
+    query_length: int | None = None,
+    document_length: int | None = None,
+) -> dict[str, Any]:
+    """Encode, search and measure: metrics.json, per_query.parquet and rankings.parquet in `out`.
+
+    Texts are cut where the model's own settings cut them (query_length and document_length of
+    sentence_bert_config.json, else the tokenizer's longest input) unless lengths are given.
+    A killed call goes on where it stopped. Vectors are removed at the end.
+
+    Returns:
+        The set's entry of metrics.json.
+
+    Raises:
+        LexigraftError: the model, the data set or the engine cannot be used.
+    """
+    if engine == "bm25":
+        raise LexigraftError("engine: bm25 needs no model; use `lexigraft bm25`")
+    evaluation_set = _read(dataset, split)
+    encoder = load_encoder(model, device=device())
+    checkpoints = out.with_name(f".{out.name}.checkpoints")
+    vectors = checkpoints / "vectors"
+    encoded = encode_set(
+        encoder,
+        evaluation_set,
+        vectors,
+        checkpoints / "shards",
+        query_length=query_length or encoder.default_length("query"),
+        document_length=document_length or encoder.default_length("document"),
+    )
+    hits = search(engine, evaluation_set, vectors, depth=DEPTH)
+    facts = _write(evaluation_set, hits, encoded, out, {"engine": engine, "model": str(model)})
+    shutil.rmtree(checkpoints, ignore_errors=True)
+    return facts
+
+
+def evaluate_bm25(*, dataset: Path, split: str = "test", out: Path) -> dict[str, Any]:
+    """The lexical baseline, in the same form as `evaluate_model`.
+
+    Raises:
+        LexigraftError: the data set cannot be read.
+    """
+    evaluation_set = _read(dataset, split)
+    hits = search("bm25", evaluation_set, depth=DEPTH)
+    return _write(evaluation_set, hits, None, out, {"engine": "bm25", "k1": K1, "b": B})
+
+
+def _read(dataset: Path, split: str) -> EvaluationSet:
+    name = Path(dataset).resolve().name
+    return EvaluationSet.read(
+        Path(dataset), split, name, remove_self_match=name.lower() in SELF_MATCH_SETS
+    )
+
+
+def _write(
+    evaluation_set: EvaluationSet,
+    hits: Hits,
+    encoded: dict[str, Any] | None,
+    out: Path,
+    record: dict[str, Any],
+) -> dict[str, Any]:
+    name = evaluation_set.name
+    described = describe(hits, encoded)
+    facts, evaluation = measure(evaluation_set, hits.run(), METRICS, described)
+    with whole_folder(out) as partial:
+        write_rankings(partial / "rankings.parquet", iter([(name, hits)]))
+        write_json(partial / "retrieve.json", record | {"depth": DEPTH, "sets": {name: described}})
+        write_results(partial, {name: facts}, {name: evaluation})
+    measured = ", ".join(f"{metric} {facts[metric]:.4f}" for metric in METRICS)
+    log.info("%s: %s (%d queries)", name, measured, facts["queries"])
+    return facts
