@@ -1,6 +1,7 @@
 """Docstrings of Python sources: the first paragraph is a query, the rest its document."""
 
 import ast
+import gc
 import inspect
 import logging
 import multiprocessing
@@ -130,10 +131,15 @@ def split_docstring(name: str, text: str) -> Docstring | None:
 
 def _read_file(file: tuple[str, Path]) -> list[Docstring] | None:
     module, path = file
+    collecting = gc.isenabled()
+    gc.disable()  # Syntax trees have no cycles: looking for some costs time.
     try:
         found = docstrings_of(path.read_bytes(), module)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+    finally:
+        if collecting:
+            gc.enable()
     return [d for d in found if _encodable(d.summary + d.body)]
 
 

@@ -1,6 +1,6 @@
 """Hard negatives: the documents that BM25 ranks highest and that are not the answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,21 +78,23 @@ def _index(documents: list[str], queries: list[str]) -> tuple[Any, list[list[str
     return retriever, [[term for term in terms if term in known] for terms in asked]
 
 
-def _order(scores: NDArray[np.float32], turn: int, at_least: int) -> list[int]:
-    """Positions by falling score, then by position; all with the words of the query, then others.
+def _order(scores: NDArray[np.float32], turn: int, at_least: int) -> Iterator[int]:
+    """Positions by falling score, then by position; all with words of the query, then the others.
 
-    Only as many as may be looked at are sorted in full: the first pass covers the usual case.
+    The few best are sorted apart from the rest, which is seldom reached.
     """
     matched = np.flatnonzero(scores > 0)
     wanted = 4 * at_least
     if len(matched) > wanted:
         floor = np.partition(scores[matched], -wanted)[-wanted]
-        best = matched[scores[matched] >= floor]
-        rest = matched[scores[matched] < floor]
-        groups = [best, rest]
+        yield from _sorted(matched[scores[matched] >= floor], scores)
+        yield from _sorted(matched[scores[matched] < floor], scores)
     else:
-        groups = [matched]
-    ordered = [group[np.lexsort((group, -scores[group]))] for group in groups]
+        yield from _sorted(matched, scores)
     unmatched = np.flatnonzero(scores <= 0)
-    start = turn % len(unmatched) if len(unmatched) else 0
-    return [int(i) for i in np.concatenate([*ordered, np.roll(unmatched, -start)])]
+    yield from np.roll(unmatched, -(turn % max(len(unmatched), 1))).tolist()
+
+
+def _sorted(positions: NDArray[np.intp], scores: NDArray[np.float32]) -> list[int]:
+    order = np.lexsort((positions, -scores[positions]))
+    return [int(position) for position in positions[order]]

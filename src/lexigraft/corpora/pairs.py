@@ -29,7 +29,7 @@ class Pair:
     package: str
     query: frozenset[str]
     """Words of the summary."""
-    document: frozenset[tuple[str, ...]]
+    document: frozenset[int]
     """Word triples of the body."""
 
 
@@ -77,16 +77,13 @@ def other_texts(
 ) -> list[str]:
     """Texts of docstrings that are no pairs, for language modelling alone.
 
-    Left out are short ones, near-duplicates of one another and of the pairs, and whatever shares
-    its summary or its body with a pair that is evaluated.
+    Left out are short ones, near-duplicates of one another and of the pairs as a whole, and
+    whatever shares its summary with a pair that is evaluated.
     """
     used = {pair.docstring.id for pair in (*trained_on, *evaluated)}
     rest = [d for d in docstrings if d.id not in used and len(words(d.whole)) >= SHORTEST_QUERY]
     summaries = [frozenset(words(d.summary)) for d in rest]
     new = unlike(summaries, SUMMARY_SIMILARITY, [pair.query for pair in evaluated])
-    rest = list(compress(rest, new))
-    bodies = [shingles(d.text, SHINGLE) for d in rest]
-    new = unlike(bodies, BODY_SIMILARITY, [pair.document for pair in evaluated])
     rest = list(compress(rest, new))
     wholes = [shingles(d.whole, SHINGLE) for d in rest]
     known = [shingles(pair.docstring.whole, SHINGLE) for pair in (*trained_on, *evaluated)]
