@@ -2,8 +2,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tiny_table import measures, ran, write_evaluation
 
-from conftest import measures, ran, write_evaluation
 from lexigraft.errors import LexigraftError
 from lexigraft.report.tables import Table, build_table, write_table
 from lexigraft.specs.experiments import PlannedExperiment, PlannedRow

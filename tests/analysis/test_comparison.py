@@ -1,0 +1,96 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+from per_query_values import row, write_values
+
+from lexigraft.analysis.comparison import compare, pooled_t
+from lexigraft.errors import LexigraftError
+from lexigraft.report.columns import parse_column
+from lexigraft.report.results import Results
+
+NDCG = parse_column("zero_shot.ndcg@10")
+
+
+def test_a_sign_flip_test_counted_by_hand(tmp_path: Path):
+    write_values(tmp_path, "x-1", {"a": [0.6, 0.5, 0.4, 0.3, 0.2, 0.0]})
+    write_values(tmp_path, "y-1", {"a": [0.0, 0.0, 0.0, 0.0, 0.0, 0.1]})
+    found = compare(row("x"), row("y"), NDCG, Results(tmp_path))
+    # The differences sum to 1.9 of at most 2.1. Of the 64 assignments of signs, those that reach
+    # 1.9 flip nothing or the 0.1 alone; as many lie on the other side.
+    assert found.p_queries == pytest.approx(4 / 64)
+    assert found.difference == pytest.approx(100 * 1.9 / 6)
+    assert (found.p_seeds, found.p, found.sign) == (None, found.p_queries, 1)
+
+
+def test_every_set_weighs_the_same(tmp_path: Path):
+    sets = ("a", "b")
+    write_values(tmp_path, "x-1", {"a": [0.8], "b": [0.1, 0.1, 0.1, 0.1]})
+    write_values(tmp_path, "y-1", {"a": [0.2], "b": [0.2, 0.2, 0.2, 0.2]})
+    found = compare(row("x", sets), row("y", sets), NDCG, Results(tmp_path))
+    assert found.difference == pytest.approx((60 - 10) / 2)
+    assert found.pairs.by_set() == pytest.approx({"a": 60.0, "b": -10.0})
+    turned = found.turned()
+    assert (turned.difference, turned.sign, turned.p) == (-found.difference, -1, found.p)
+
+
+def test_seeds_are_averaged_for_each_query_and_tested_too(tmp_path: Path):
+    for seed, value in enumerate((0.50, 0.52, 0.51), 1):
+        write_values(tmp_path, f"x-{seed}", {"a": [value] * 8})
+    write_values(tmp_path, "y-1", {"a": [0.40] * 8})
+    found = compare(row("x", seeds=3), row("y"), NDCG, Results(tmp_path))
+    assert found.difference == pytest.approx(11.0)
+    assert found.p_queries == pytest.approx(2 / 256)
+    # Pooled variance (0 + 1 + 1) / 2 = 1 on 2 degrees of freedom, error sqrt(1/3 + 1),
+    # t = 11 / error, t^2 = 90.75, and for 2 degrees p = 1 - t / sqrt(t^2 + 2).
+    assert found.p_seeds == pytest.approx(1 - np.sqrt(90.75 / 92.75))
+    assert found.p == found.p_seeds
+    assert (found.seeds_left, found.seeds_right) == (3, 1)
+
+
+def test_several_seeds_on_both_sides_are_students_t():
+    left, right = [50.0, 52.0, 51.5], [49.0, 50.5]
+    p, _ = pooled_t(left, right)
+    assert p == pytest.approx(scipy.stats.ttest_ind(left, right).pvalue)
+    assert pooled_t([1.0], [2.0]) == (None, None)
+    assert pooled_t([1.0, 1.0], [2.0]) == (0.0, 0.0)
+    assert pooled_t([1.0, 1.0], [2.0], offset=-1.0) == (1.0, 0.0)
+
+
+def test_an_offset_moves_what_is_tested_not_the_difference(tmp_path: Path):
+    write_values(tmp_path, "x-1", {"a": [0.395] * 8})
+    write_values(tmp_path, "y-1", {"a": [0.40] * 8})
+    found = compare(row("x"), row("y"), NDCG, Results(tmp_path), offset=-1.0)
+    assert found.difference == pytest.approx(-0.5)
+    assert found.sign == 1  # half a point below, so above `one point below`
+    assert found.p_queries == pytest.approx(2 / 256)
+
+
+def test_the_detectable_difference(tmp_path: Path):
+    # Differences 10 and 30 points, sixteen times each: deviation sqrt(32 / 31) * 10.
+    write_values(tmp_path, "x-1", {"a": [0.1, 0.3] * 16})
+    write_values(tmp_path, "y-1", {"a": [0.0] * 32})
+    found = compare(row("x"), row("y"), NDCG, Results(tmp_path))
+    error = 10 * np.sqrt(32 / 31) / np.sqrt(32)
+    # z of 0.975 and of 0.8, from a table of the normal distribution.
+    assert found.detectable(0.05) == pytest.approx((1.959964 + 0.841621) * error, rel=1e-5)
+
+
+def test_queries_that_differ_are_refused(tmp_path: Path):
+    write_values(tmp_path, "x-1", {"a": [0.5, 0.5]})
+    write_values(tmp_path, "y-1", {"a": [0.5]})
+    with pytest.raises(
+        LexigraftError, match=r"1 queries are judged for one of them only, such as 'q1'"
+    ):
+        compare(row("x"), row("y"), NDCG, Results(tmp_path))
+    write_values(tmp_path, "x-2", {"a": [0.5]})
+    with pytest.raises(LexigraftError, match="its seeds are evaluated on different queries"):
+        compare(row("x", seeds=2), row("y"), NDCG, Results(tmp_path))
+
+
+def test_sets_that_differ_are_refused(tmp_path: Path):
+    write_values(tmp_path, "x-1", {"a": [0.5]})
+    write_values(tmp_path, "y-1", {"b": [0.5]})
+    with pytest.raises(LexigraftError, match="allowed: the same sets"):
+        compare(row("x"), row("y", ("b",)), NDCG, Results(tmp_path))
