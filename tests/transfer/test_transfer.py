@@ -219,7 +219,7 @@ def test_a_target_without_a_head_gets_counted_priors(byte_bpe, uncased, build, s
     vocabulary = uncased.get_vocab()
     assert int(done.bias.argmax()) == vocabulary["the"]
     assert done.bias[vocabulary["the"]] > done.bias[vocabulary["sea"]] > done.bias[0]
-    with pytest.raises(LexigraftError, match="no output bias.*text.*bias_alignment"):
+    with pytest.raises(LexigraftError, match=r"no output bias.*text.*bias_alignment"):
         transfer(build("modernbert", byte_bpe), byte_bpe, uncased, encoder)
 
 
@@ -259,7 +259,7 @@ class _ReadsIds(BertForMaskedLM):
 
 def test_an_architecture_that_reads_ids_otherwise_is_refused(byte_bpe, uncased, build) -> None:
     source = _ReadsIds(build("bert", byte_bpe).config).eval()
-    with pytest.raises(LexigraftError, match="hidden states .* change"):
+    with pytest.raises(LexigraftError, match=r"hidden states .* change"):
         transfer_vocabulary(source, byte_bpe, uncased, None, KEEP_BIAS)
 
 
@@ -272,7 +272,7 @@ def test_an_architecture_with_a_fixed_padding_id_is_refused(byte_bpe, uncased) -
         intermediate_size=48,
     )
     source = MPNetForMaskedLM(config).eval()
-    with pytest.raises(LexigraftError, match="padding id is 0.*fixes 1"):
+    with pytest.raises(LexigraftError, match=r"padding id is 0.*fixes 1"):
         transfer_vocabulary(source, byte_bpe, uncased, None, KEEP_BIAS)
 
 

@@ -103,8 +103,14 @@ def transfer(
         )
     embeddings = source_model.get_input_embeddings().weight.detach()
     decoder, output_bias = output_projection(source_model)
-    tied = decoder.data_ptr() == embeddings.data_ptr()
+    real = torch.tensor(list(source.pieces), dtype=torch.int64)
+    source_bias = torch.zeros(len(decoder)) if output_bias is None else output_bias.detach().cpu()
+    # What may be refused comes before the long part.
+    bias, prior, unigrams = _new_bias(
+        alignment, source_bias, real, shared, target, target_tokenizer, target_model, texts
+    )
     # Untied, the output rows are mixed exactly as the input rows are.
+    tied = decoder.data_ptr() == embeddings.data_ptr()
     rows = embeddings if tied else torch.cat((embeddings, decoder.detach()), dim=1)
     pieces = sub_tokens(source, target, shared)
     initialised = initialise(
@@ -117,11 +123,6 @@ def transfer(
     )
     if count := len(initialised.fallback_ids):
         log.info("%d new tokens have nothing to start from; they start at the centroid", count)
-    real = torch.tensor(list(source.pieces), dtype=torch.int64)
-    source_bias = torch.zeros(len(decoder)) if output_bias is None else output_bias.detach().cpu()
-    bias, prior, unigrams = _new_bias(
-        alignment, source_bias, real, shared, target, target_tokenizer, target_model, texts
-    )
     model = rebuild_for(source_model, target_tokenizer, target.size)
     _fill(model, _copied(rows, shared, target.size), bias, embeddings.shape[1])
     refuse_changed_states(source_model, model, shared)

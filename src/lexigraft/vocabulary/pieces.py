@@ -83,6 +83,15 @@ class Pieces:
         """Rows that an embedding matrix needs: the highest id and one."""
         return max(self.tokens) + 1
 
+    def shown(self, token_id: int) -> str:
+        """A token for people: its mark as stored, and its text instead of bytes (`Ġø`)."""
+        piece = self.pieces[token_id]
+        if self.family != "bytes" or piece.place not in ("initial", "inside"):
+            return self.tokens[token_id]
+        if not piece.text.strip() or not piece.text.isprintable():
+            return self.tokens[token_id]
+        return (self._mark if piece.place == "initial" else "") + piece.text
+
     def cut(self, piece: Piece) -> list[int]:
         """Ids of `piece`'s text under this tokenizer, a word's start or inside as the piece is.
 

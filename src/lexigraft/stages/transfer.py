@@ -1,0 +1,47 @@
+"""Stage `transfer`: embeddings and output bias in the target vocabulary."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from lexigraft.corpora.collection import Collection
+from lexigraft.encoders.masked_lm import load_masked_lm, save_masked_lm
+from lexigraft.errors import LexigraftError
+from lexigraft.files import whole_file, write_json
+from lexigraft.specs.stages import TransferSpec
+from lexigraft.stages.job import Job
+from lexigraft.transfer.figures import save_figure, transfer_figure
+from lexigraft.transfer.report import transfer_markdown, transfer_report
+from lexigraft.transfer.target import load_target
+from lexigraft.transfer.transfer import transfer
+
+
+def run(spec: TransferSpec, job: Job) -> None:
+    """Write the transferred model, `new_tokens.json`, and the report as `transfer.json`, `.md`,
+    `.png` and `.svg`.
+
+    Raises:
+        LexigraftError: source and target are one folder, or one of them cannot be used.
+    """
+    source, target = job.inputs["source"], job.inputs["target"]
+    if Path(source).resolve() == Path(target).resolve():
+        raise LexigraftError(f"{source}: source and target are the same, nothing is transferred")
+    model, tokenizer = load_masked_lm(source)
+    target_model, target_tokenizer = load_target(target)
+    done = transfer(
+        model, tokenizer, target_tokenizer, target_model, spec, texts=_texts(job.inputs.get("text"))
+    )
+    save_masked_lm(done.model, done.tokenizer, job.out)
+    write_json(job.out / "new_tokens.json", done.overlap.new_ids.tolist())
+    report = {
+        "source": Path(source).name,
+        "target": Path(target).name,
+        **transfer_report(done, spec.seed),
+    }
+    write_json(job.out / "transfer.json", report)
+    with whole_file(job.out / "transfer.md") as partial:
+        partial.write_text(transfer_markdown(report), encoding="utf-8")
+    save_figure(lambda: transfer_figure(report), job.out / "transfer")
+
+
+def _texts(folder: Path | None) -> Iterator[str] | None:
+    return None if folder is None else Collection.open(folder).text()

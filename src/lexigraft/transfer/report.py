@@ -1,0 +1,165 @@
+"""What a transfer did, for people: coverage, kinds of tokens, nearest anchors (table 4)."""
+
+from typing import Any
+
+import numpy as np
+
+from lexigraft.transfer.transfer import Transfer
+from lexigraft.vocabulary.pieces import Piece
+
+WORDS_OF_TABLE_4 = ("collaborations", "nationalists", "clears", "centimetres")
+SAMPLED_TOKENS = 12
+SHORTEST_SAMPLE = 4
+"""Sampled new tokens start a word and have at least so many letters, so that they read well."""
+KINDS = ("word-initial", "continuation", "symbol", "special", "added", "byte")
+KIND_OF_PLACE = {"initial": "word-initial", "inside": "continuation", "bytes": "byte"}
+
+
+def transfer_report(transfer: Transfer, seed: int = 42) -> dict[str, Any]:
+    """Everything that `transfer.json` says, as plain JSON.
+
+    Args:
+        seed: which new tokens are sampled beside the words of table 4.
+    """
+    shared, done = transfer.overlap, transfer.initialised
+    real = transfer.bias[list(transfer.target.pieces)]
+    return {
+        "initialisation": transfer.strategy,
+        "bias_alignment": transfer.bias_alignment,
+        "source_tokens": len(transfer.source.pieces),
+        "target_tokens": len(transfer.target.pieces),
+        "overlapping_tokens": len(shared.target_ids),
+        "new_tokens": len(shared.new_ids),
+        "coverage": shared.coverage,
+        "kinds": _kinds(transfer),
+        "fallbacks": {
+            "count": len(done.fallback_ids),
+            "examples": [transfer.target.shown(i) for i in done.fallback_ids[:20].tolist()],
+        },
+        "sub_tokens_of_new_tokens": _spread(
+            np.array([len(ids) for ids in transfer.sub_tokens.values()])
+        ),
+        "support_of_new_tokens": None
+        if done.neighbours is None
+        else _spread(done.neighbours.support.numpy()),
+        "bias": {
+            "prior": transfer.prior,
+            "texts_counted": transfer.unigrams.texts if transfer.unigrams else 0,
+            "tokens_counted": transfer.unigrams.tokens if transfer.unigrams else 0,
+            "source_mean": float(transfer.source_bias.mean()),
+            "source_deviation": float(transfer.source_bias.std(correction=0)),
+            "mean": float(real.mean()),
+            "deviation": float(real.std(correction=0)),
+        },
+        "examples": [_example(transfer, row) for row in _sampled_rows(transfer, seed)],
+    }
+
+
+def transfer_markdown(report: dict[str, Any]) -> str:
+    """The report as a page: counts, then new tokens in the form of table 4."""
+    lines = [
+        "# Vocabulary transfer",
+        "",
+        f"{report['overlapping_tokens']:,} of {report['target_tokens']:,} target tokens overlap "
+        f"with the source's {report['source_tokens']:,} (**{100 * report['coverage']:.1f} %**); "
+        f"{report['new_tokens']:,} are new. Initialisation: {report['initialisation']}; bias "
+        f"alignment: {report['bias_alignment']}.",
+        "",
+        "| kind of target token | overlapping | new |",
+        "|---|---:|---:|",
+        *(
+            f"| {kind} | {counts['overlapping']:,} | {counts['new']:,} |"
+            for kind, counts in report["kinds"].items()
+        ),
+        "",
+        f"New tokens without anything to start from: {report['fallbacks']['count']:,} (they start "
+        "at the centroid of the overlapping tokens).",
+    ]
+    if support := report["support_of_new_tokens"]:
+        lines.append(
+            f"Anchors with weight per new token: {support['mean']:.1f} on average, "
+            f"{support['smallest']} to {support['largest']}."
+        )
+    bias = report["bias"]
+    if bias["prior"]:
+        counted = (
+            f" ({bias['tokens_counted']:,} tokens in {bias['texts_counted']:,} texts)"
+            if bias["tokens_counted"]
+            else ""
+        )
+        lines.append(f"Priors of the output bias: {bias['prior']}{counted}.")
+    lines += ["", "## New tokens", ""]
+    semantic = any(example["anchors"] for example in report["examples"])
+    lines += ["| token | sub-tokens |" + (" nearest anchors (weight) |" if semantic else "")]
+    lines += ["|---|---|" + ("---|" if semantic else "")]
+    for example in report["examples"]:
+        cells = [_code(example["token"]), " ".join(map(_code, example["sub_tokens"]))]
+        if semantic:
+            anchors = example["anchors"]
+            cells.append(", ".join(f"{_code(a['token'])} {a['weight']:.3f}" for a in anchors))
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _kinds(transfer: Transfer) -> dict[str, dict[str, int]]:
+    counts = {kind: {"overlapping": 0, "new": 0} for kind in KINDS}
+    for fate, ids in (
+        ("overlapping", transfer.overlap.target_ids),
+        ("new", transfer.overlap.new_ids),
+    ):
+        for token_id in ids.tolist():
+            counts[_kind(transfer.target.pieces[token_id])][fate] += 1
+    return {kind: count for kind, count in counts.items() if any(count.values())}
+
+
+def _kind(piece: Piece) -> str:
+    return "symbol" if piece.is_symbol else KIND_OF_PLACE.get(piece.place, piece.place)
+
+
+def _spread(counts: np.ndarray) -> dict[str, float | int] | None:
+    if not len(counts):
+        return None
+    return {
+        "mean": float(counts.mean()),
+        "median": float(np.median(counts)),
+        "smallest": int(counts.min()),
+        "largest": int(counts.max()),
+    }
+
+
+def _sampled_rows(transfer: Transfer, seed: int) -> list[int]:
+    """Rows (in the order of `new_ids`) of the words of table 4 that are new, then of a sample."""
+    readable = {}
+    for row, token_id in enumerate(transfer.overlap.new_ids.tolist()):
+        piece = transfer.target.pieces[token_id]
+        if piece.place == "initial" and piece.text.isalpha() and len(piece.text) >= SHORTEST_SAMPLE:
+            readable[piece.text] = row
+    named = [readable[word] for word in WORDS_OF_TABLE_4 if word in readable]
+    others = sorted(set(readable.values()) - set(named))
+    count = min(SAMPLED_TOKENS, len(others))
+    sample = np.random.default_rng(seed).choice(len(others), count, replace=False)
+    return named + [others[i] for i in sorted(sample)]
+
+
+def _example(transfer: Transfer, row: int) -> dict[str, Any]:
+    token_id = int(transfer.overlap.new_ids[row])
+    shown = transfer.source.shown
+    anchors = []
+    if (neighbours := transfer.initialised.neighbours) is not None:
+        pairs = zip(neighbours.source_ids[row], neighbours.weights[row], strict=True)
+        anchors = [
+            {"token": shown(int(anchor)), "weight": round(float(weight), 4)}
+            for anchor, weight in pairs
+            if weight > 0
+        ]
+    return {
+        "token": transfer.target.shown(token_id),
+        "sub_tokens": [shown(i) for i in transfer.sub_tokens[token_id]],
+        "anchors": anchors,
+    }
+
+
+def _code(token: str) -> str:
+    """A token in a Markdown table: its bar escaped, its back-ticks fenced."""
+    fence = "``" if "`" in token else "`"
+    return f"{fence}{token}{fence}".replace("|", "\\|")
