@@ -110,6 +110,8 @@ def train_masked_lm(
         seed=options.seed,
         save_steps=save_steps,
     )
+    # Every trainable weight takes part in the loss; looking for others costs time in each step.
+    arguments.ddp_find_unused_parameters = False
     with arguments.main_process_first(local=False):
         stream, key = token_stream(texts, tokenizer, token_cache or checkpoints)
     packed = PackedSequences(
