@@ -16,12 +16,12 @@ from sentence_transformers import SentenceTransformer, SparseEncoder
 from tiny_retrieval import tiny_collection, tiny_model, tiny_teacher
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from lexigraft.encoders import load_encoder, load_masked_lm, splade_pool
+from lexigraft.encoders import load_encoder
 from lexigraft.errors import LexigraftError
 from lexigraft.files import sha256_file
 from lexigraft.specs.options import FinetuneOptions
-from lexigraft.training import finetune as module
-from lexigraft.training.finetune import finetune, first_collapse, text_encoder
+from lexigraft.training.finetune import finetune
+from lexigraft.training.finetune_trainer import FinetuneTrainer
 
 OPTIONS = FinetuneOptions(
     objective="margin_mse+info_nce",
@@ -128,7 +128,7 @@ def test_micro_batches_end_in_the_same_weights(material: Path, tmp_path: Path) -
 def test_an_interrupted_training_ends_bit_identical(
     material: Path, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    step = module.FinetuneTrainer.training_step
+    step = FinetuneTrainer.training_step
 
     def interrupted(self, *arguments):
         if self.state.global_step == 70:
@@ -136,7 +136,7 @@ def test_an_interrupted_training_ends_bit_identical(
         return step(self, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module.FinetuneTrainer, "training_step", interrupted)
+        patch.setattr(FinetuneTrainer, "training_step", interrupted)
         with pytest.raises(KeyboardInterrupt):
             train(material, tmp_path / "out")
     train(material, tmp_path / "out")
@@ -210,22 +210,6 @@ def test_a_collapse_is_recorded_and_does_not_stop(
     assert summary["after"]["verdict"] == verdict
     assert f"before fine-tuning: {verdict}" in caplog.text
     assert f"fine-tuning, step 1: {verdict}" in caplog.text
-
-
-def test_first_collapse_by_hand() -> None:
-    healthy = {"step": 1, "verdict": "healthy", "active_share": 0.1, "mean_cosine": 0.2}
-    dead = {"step": 2, "verdict": "dead outputs", "active_share": 0.0, "mean_cosine": None}
-    assert first_collapse([healthy]) is None
-    assert first_collapse([healthy, dead, {**dead, "step": 3}]) == {**dead, "records": 2}
-
-
-def test_the_head_of_training_is_that_of_encoding(material: Path) -> None:
-    model, tokenizer = load_masked_lm(material / "still")
-    tokens = dict(tokenizer(["w1 w2"], return_tensors="pt", return_token_type_ids=False))
-    logits = model(**tokens).logits
-    expected = torch.log1p(logits.relu()).amax(1)
-    torch.testing.assert_close(text_encoder(model, "splade")(tokens), expected)
-    assert splade_pool is module.splade_pool
 
 
 @pytest.mark.parametrize(
