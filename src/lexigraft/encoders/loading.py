@@ -80,6 +80,8 @@ class Encoder:
             LexigraftError: the model cannot read so many tokens.
         """
         refuse_long_input(self.model, max_length, self.name)
+        if not texts:
+            return []
         prompt = self.prompts.get(role, "")
         return self.tokenizer(
             [prompt + text for text in texts],

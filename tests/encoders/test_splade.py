@@ -1,0 +1,209 @@
+"""The fused head against the plain formula, values and gradients."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from lexigraft.encoders import splade
+from lexigraft.encoders.splade import splade_pool
+
+B, L, H, V = 4, 7, 5, 11
+
+
+def plain(
+    hidden: Tensor, weight: Tensor, bias: Tensor | None, mask: Tensor, shift: float = 0.0
+) -> Tensor:
+    logits = hidden @ weight.T if bias is None else hidden @ weight.T + bias
+    terms = torch.log1p(torch.relu(logits - shift)) * mask[:, :, None]
+    return terms.max(dim=1).values
+
+
+def inputs(seed: int = 0, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return tuple(
+        torch.randn(*shape, generator=generator, dtype=dtype).requires_grad_()
+        for shape in ((B, L, H), (V, H), (V,))
+    )
+
+
+MASKS = {
+    "none": torch.ones(B, L),
+    "right": (torch.arange(L)[None] < torch.tensor([7, 3, 1, 5])[:, None]).long(),
+    "left": (torch.arange(L)[None] >= torch.tensor([0, 6, 2, 4])[:, None]).long(),
+    "holes": torch.tensor([[1, 0] * 3 + [1], [0, 1] * 3 + [0], [0] * 6 + [1], [1] * 7]),
+    "an empty text": (torch.arange(L)[None] < torch.tensor([7, 0, 2, 0])[:, None]).bool(),
+}
+
+
+@pytest.fixture(params=["packed", "tiles", "padded"])
+def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The CPU's path in one tile, in many tiles and groups, and the accelerator's."""
+    if request.param == "tiles":
+        monkeypatch.setattr(splade, "TILE_ENTRIES", 4)
+        monkeypatch.setattr(splade, "GROUP_TOKENS", 8)
+    if request.param == "padded":
+        monkeypatch.setattr(splade, "_pool_packed", lambda *a: splade._pool_padded(*a[:-1]))
+    return str(request.param)
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("with_bias", [True, False])
+@pytest.mark.parametrize("shift", [0.0, 0.75, -0.5])
+def test_equals_the_plain_formula(path: str, mask: str, with_bias: bool, shift: float) -> None:
+    upstream = torch.randn(B, V, generator=torch.Generator().manual_seed(9), dtype=torch.float64)
+    results = []
+    for pool in (plain, splade_pool):
+        hidden, weight, bias = inputs()
+        rep = pool(hidden, weight, bias if with_bias else None, MASKS[mask], shift=shift)
+        (rep * upstream).sum().backward()
+        results.append([rep.detach(), hidden.grad, weight.grad, *([bias.grad] * with_bias)])
+    for expected, found in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_by_hand() -> None:
+    """Logits [2, -1], [3, -4] with a bias of 1 on the second entry: log 4 and a dead entry."""
+    hidden = torch.tensor([[[2.0, -1.0], [3.0, -4.0]]])
+    rep = splade_pool(hidden, torch.eye(2), torch.tensor([0.0, 1.0]), torch.ones(1, 2))
+    assert rep.tolist() == [[pytest.approx(math.log(4)), 0.0]]
+    shifted = splade_pool(
+        hidden, torch.eye(2), torch.tensor([0.0, 1.0]), torch.ones(1, 2), shift=2.0
+    )
+    assert shifted.tolist() == [[pytest.approx(math.log(2)), 0.0]]
+
+
+def test_a_positive_shift_is_subtracted_like_a_bias() -> None:
+    hidden, weight, bias = inputs()
+    mask = MASKS["right"]
+    shifted = splade_pool(hidden, weight, bias, mask, shift=0.4)
+    torch.testing.assert_close(shifted, splade_pool(hidden, weight, bias - 0.4, mask))
+
+
+def test_the_first_of_tied_positions_gets_the_gradient(path: str) -> None:
+    hidden = torch.ones(1, 3, 1, requires_grad=True)
+    mask = torch.tensor([[0, 1, 1]])
+    splade_pool(hidden, torch.tensor([[2.0]]), None, mask).sum().backward()
+    # d log(1 + x) / dx at x = 2, times the weight 2, at the first real position only.
+    assert hidden.grad is not None
+    assert hidden.grad.flatten().tolist() == [0.0, pytest.approx(2 / 3), 0.0]
+
+
+def test_texts_of_a_single_position(path: str) -> None:
+    hidden, weight, bias = inputs()
+    mask = torch.ones(B, 1)
+    rep = splade_pool(hidden[:, :1], weight, bias, mask)
+    torch.testing.assert_close(rep, plain(hidden[:, :1], weight, bias, mask))
+
+
+def test_gradcheck(path: str) -> None:
+    mask = MASKS["right"]
+    assert torch.autograd.gradcheck(
+        lambda h, w, b: splade_pool(h, w, b, mask, shift=0.1), inputs(3), raise_exception=True
+    )
+
+
+@pytest.mark.parametrize("k", [1, 3, V, V + 5])
+@pytest.mark.parametrize("tile", [2, 4, 2048])
+def test_top_k_of_each_position(k: int, tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(splade, "TILE_ENTRIES", tile)
+    mask = MASKS["an empty text"]
+    upstream = torch.randn(B, V, generator=torch.Generator().manual_seed(9), dtype=torch.float64)
+    hidden, weight, bias = inputs()
+    logits = hidden @ weight.T + bias
+    kept = torch.zeros_like(logits).scatter(2, logits.topk(min(k, V), dim=2).indices, 1.0)
+    expected = (torch.log1p(torch.relu(logits)) * kept * mask[:, :, None]).max(1).values
+    gradients = torch.autograd.grad((expected * upstream).sum(), (hidden, weight, bias))
+    rep = splade_pool(hidden, weight, bias, mask, top_k=k)
+    found = torch.autograd.grad((rep * upstream).sum(), (hidden, weight, bias))
+    torch.testing.assert_close(rep, expected)
+    torch.testing.assert_close(found, gradients)
+
+
+def test_top_k_keeps_what_is_above_zero_only() -> None:
+    hidden = torch.tensor([[[1.0, -1.0, -2.0]]])
+    rep = splade_pool(hidden, torch.eye(3), None, torch.ones(1, 1), top_k=2)
+    assert rep.tolist() == [[pytest.approx(math.log(2)), 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_a_top_k_that_keeps_nothing_is_refused(k: int) -> None:
+    hidden, weight, bias = inputs()
+    with pytest.raises(ValueError, match="at least 1"):
+        splade_pool(hidden, weight, bias, MASKS["none"], top_k=k)
+
+
+def test_bfloat16_autocast_equals_the_plain_formula_under_it(path: str) -> None:
+    results = []
+    for pool in (
+        lambda h, w, b, m: (
+            (torch.log1p(torch.relu(torch.nn.functional.linear(h, w, b)).float()) * m[:, :, None])
+            .max(1)
+            .values
+        ),
+        splade_pool,
+    ):
+        hidden, weight, bias = inputs(dtype=torch.float32)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            rep = pool(hidden, weight, bias, MASKS["right"])
+        rep.sum().backward()
+        assert rep.dtype == torch.float32
+        results.append((rep.detach(), hidden.grad, weight.grad, bias.grad))
+    torch.testing.assert_close(results[1][0], results[0][0], rtol=0, atol=0)
+    for expected, found in zip(*(r[1:] for r in results), strict=True):
+        torch.testing.assert_close(found, expected, rtol=2e-2, atol=2e-2)
+
+
+def test_under_gradient_checkpointing() -> None:
+    mask = MASKS["right"]
+    gradients = []
+    for pool in (
+        splade_pool,
+        lambda *a: checkpoint(splade_pool, *a, use_reentrant=False),
+    ):
+        hidden, weight, bias = inputs()
+        pool(hidden, weight, bias, mask).square().sum().backward()
+        gradients.append((hidden.grad, weight.grad, bias.grad))
+    torch.testing.assert_close(*gradients)
+
+
+def test_frozen_weights_get_no_gradient() -> None:
+    hidden, weight, bias = inputs()
+    weight.requires_grad_(False)
+    splade_pool(hidden, weight, bias, MASKS["none"]).sum().backward()
+    assert weight.grad is None
+    assert hidden.grad is not None
+
+
+def test_what_is_not_a_number_is_not_hidden(path: str) -> None:
+    hidden, weight, bias = inputs()
+    broken = hidden.detach().clone()
+    broken[1, 0, 0] = torch.nan
+    rep = splade_pool(broken, weight, bias, MASKS["none"])
+    assert rep[1].isnan().all()
+    assert rep[[0, 2, 3]].isfinite().all()
+
+
+def test_no_tensor_is_as_large_as_all_logits() -> None:
+    """The whole forward and backward pass allocates nothing of B x L x V values."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    largest = 0
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+            nonlocal largest
+            out = func(*args, **(kwargs or {}))
+            for tensor in out if isinstance(out, tuple | list) else (out,):
+                if isinstance(tensor, Tensor) and not tensor.is_sparse:
+                    largest = max(largest, tensor.numel())
+            return out
+
+    texts, length, width, entries = 64, 64, 8, 4000
+    hidden = torch.randn(texts, length, width, requires_grad=True)
+    weight = torch.randn(entries, width, requires_grad=True)
+    with Watch():
+        splade_pool(hidden, weight, None, torch.ones(texts, length)).sum().backward()
+    assert largest <= splade.GROUP_TOKENS * splade.TILE_ENTRIES < texts * length * entries / 4
