@@ -25,13 +25,14 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lexigraft.encoders.health import Health, health
 from lexigraft.encoders.masked_lm import output_projection, project_states
-from lexigraft.encoders.saving import refuse_long_input
+from lexigraft.encoders.saving import longest_input, refuse_long_input
 from lexigraft.errors import LexigraftError
 from lexigraft.progress import track
 from lexigraft.transfer.rebuild import allow_output_bias
 from lexigraft.vocabulary.pieces import name_of
 
 log = logging.getLogger(__name__)
+LONGEST_PROBE = 256
 LOGITS_IN_A_TILE = 1 << 20
 """Logits held at once: 4 MiB, which a CPU keeps near."""
 
@@ -69,7 +70,7 @@ def calibrate(
     *,
     shift: float | None = None,
     rate: float | None = None,
-    length: int = 256,
+    length: int | None = None,
     batch_size: int = 16,
 ) -> Calibration:
     """Lower the output bias of `model`, in place, by a given shift or to reach a given rate.
@@ -82,7 +83,8 @@ def calibrate(
         texts: probe documents.
         shift: c, positive for sparser representations; or:
         rate: activation rate to reach, between 0 and 1.
-        length: tokens of a document, special ones included.
+        length: tokens of a document, special ones included; None for 256, or for what the model
+            reads if that is less.
         batch_size: documents in a forward pass.
 
     Raises:
@@ -94,6 +96,8 @@ def calibrate(
     documents = list(texts)
     if not documents:
         raise LexigraftError("calibration: there is no probe document")
+    if length is None:
+        length = min(LONGEST_PROBE, longest_input(model))
     refuse_long_input(model, length, name_of(tokenizer))
     bias = ensure_output_bias(model)
     was_training = model.training
