@@ -61,6 +61,29 @@ def unlike(
     return [flag or not members for flag, members in zip(fresh, sets, strict=True)]
 
 
+def quoting(texts: Iterable[str], phrases: Iterable[str]) -> list[bool]:
+    """Which texts contain one of the phrases word for word, whatever the case and punctuation.
+
+    Returns:
+        A flag for each text; an empty phrase is in none.
+    """
+    wanted = {phrase for text in phrases if (phrase := tuple(words(text)))}
+    size = min(map(len, wanted), default=1)
+    by_start: dict[tuple[str, ...], list[tuple[str, ...]]] = defaultdict(list)
+    for phrase in wanted:
+        by_start[phrase[:size]].append(phrase)
+
+    def quotes(found: list[str]) -> bool:
+        starts = zip(*(found[i:] for i in range(size)), strict=False)
+        return any(
+            tuple(found[place : place + len(phrase)]) == phrase
+            for place, start in enumerate(starts)
+            for phrase in by_start.get(start, ())
+        )
+
+    return [quotes(words(text)) for text in texts]
+
+
 def _fresh(
     sets: Sequence[frozenset[Item]],
     threshold: float,

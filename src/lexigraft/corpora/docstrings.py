@@ -23,7 +23,7 @@ from lexigraft.corpora.collection import write_manifest, write_negatives
 from lexigraft.corpora.extraction import Docstring, Extracted, extract
 from lexigraft.corpora.negatives import hard_negatives
 from lexigraft.corpora.packages import Package, find_package
-from lexigraft.corpora.pairs import Pair, distinct, fair_pairs, other_texts
+from lexigraft.corpora.pairs import Pair, distinct, fair_pairs, other_texts, unquoting
 from lexigraft.corpora.records import (
     Document,
     Judgement,
@@ -69,6 +69,8 @@ def write_docstring_collection(options: DocstringOptions, out: Path) -> None:
     unseen = [pair for pairs in zero_shot.values() for pair in pairs]
     train = _pairs(options.train_packages, extracted, options, unseen, dropped)
     held_out, train = _hold_out(train, options)
+    evaluated = [*unseen, *held_out]
+    train = unquoting(train, evaluated, dropped)
     train = _sample(train, options.limit, options.seed)
 
     sets: dict[str, dict[str, Any]] = {}
@@ -85,7 +87,7 @@ def write_docstring_collection(options: DocstringOptions, out: Path) -> None:
         counts = _write_train(out / "train", train, options.negatives)
         if not options.limit:
             docstrings = [d for n in options.train_packages for d in extracted[n].docstrings]
-            texts = other_texts(docstrings, train, [*unseen, *held_out])
+            texts = other_texts(docstrings, train, evaluated)
             counts["other_texts"] = _write_texts(out / "train" / "text.jsonl", texts)
     facts = {
         package.name: {

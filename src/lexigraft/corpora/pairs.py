@@ -1,11 +1,17 @@
 """Which docstrings make a fair pair of query and document."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
-from lexigraft.corpora.deduplication import first_of_near_duplicates, shingles, unlike, words
+from lexigraft.corpora.deduplication import (
+    first_of_near_duplicates,
+    quoting,
+    shingles,
+    unlike,
+    words,
+)
 from lexigraft.corpora.extraction import Docstring
 from lexigraft.corpora.running_text import running_words
 
@@ -72,19 +78,30 @@ def distinct(
     return _keep(kept, fresh, "document_repeated", dropped), dropped
 
 
+def unquoting(
+    pairs: Sequence[Pair], evaluated: Sequence[Pair], dropped: Mapping[str, Counter[str]]
+) -> list[Pair]:
+    """Pairs whose document quotes no query that is evaluated; the rest is counted in `dropped`."""
+    queries = [pair.docstring.summary for pair in evaluated]
+    quotes = quoting((pair.docstring.text for pair in pairs), queries)
+    return _keep(pairs, [not flag for flag in quotes], "quotes_evaluated_query", dropped)
+
+
 def other_texts(
     docstrings: Iterable[Docstring], trained_on: Sequence[Pair], evaluated: Sequence[Pair]
 ) -> list[str]:
     """Texts of docstrings that are no pairs, for language modelling alone.
 
     Left out are short ones, near-duplicates of one another and of the pairs as a whole, and
-    whatever shares its summary with a pair that is evaluated.
+    whatever shares its summary with a pair that is evaluated or quotes it.
     """
     used = {pair.docstring.id for pair in (*trained_on, *evaluated)}
     rest = [d for d in docstrings if d.id not in used and len(words(d.whole)) >= SHORTEST_QUERY]
     summaries = [frozenset(words(d.summary)) for d in rest]
     new = unlike(summaries, SUMMARY_SIMILARITY, [pair.query for pair in evaluated])
     rest = list(compress(rest, new))
+    quotes = quoting((d.whole for d in rest), [pair.docstring.summary for pair in evaluated])
+    rest = [d for d, flag in zip(rest, quotes, strict=True) if not flag]
     wholes = [shingles(d.whole, SHINGLE) for d in rest]
     known = [shingles(pair.docstring.whole, SHINGLE) for pair in (*trained_on, *evaluated)]
     new = first_of_near_duplicates(wholes, BODY_SIMILARITY, known)
@@ -106,7 +123,7 @@ def _unfair(docstring: Docstring, query: Sequence[str], minimum_words: int) -> s
 
 
 def _keep(
-    pairs: Sequence[Pair], flags: Sequence[bool], reason: str, dropped: dict[str, Counter[str]]
+    pairs: Sequence[Pair], flags: Sequence[bool], reason: str, dropped: Mapping[str, Counter[str]]
 ) -> list[Pair]:
     for pair, flag in zip(pairs, flags, strict=True):
         if not flag:

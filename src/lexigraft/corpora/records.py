@@ -211,4 +211,9 @@ def _text(record: dict[str, Any], key: str, path: Path, number: int) -> str | No
         raise LexigraftError(
             f"{path}, line {number}: '{key}' is {type(value).__name__}, a string is needed"
         )
-    return value
+    try:
+        return value and value.encode().decode()
+    except UnicodeEncodeError:
+        raise LexigraftError(
+            f"{path}, line {number}: '{key}' holds half of a surrogate pair, which is no character"
+        ) from None

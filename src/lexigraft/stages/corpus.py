@@ -1,8 +1,10 @@
 """Stage corpus: a collection, embedded, downloaded or one's own."""
 
-from pathlib import Path
-
+from lexigraft.corpora.beir import write_beir_collection
 from lexigraft.corpora.docstrings import DocstringOptions, write_docstring_collection
+from lexigraft.corpora.msmarco import write_msmarco_collection
+from lexigraft.corpora.text import write_text_collection
+from lexigraft.errors import LexigraftError
 from lexigraft.specs.stages import CorpusSpec
 from lexigraft.stages.job import Job
 
@@ -23,4 +25,24 @@ def run(spec: CorpusSpec, job: Job) -> None:
             spec.limit,
             spec.seed,
         )
-        write_docstring_collection(options, Path(job.out))
+        write_docstring_collection(options, job.out)
+    elif spec.kind == "beir":
+        write_beir_collection(
+            job.out,
+            job.checkpoints,
+            source=spec.source,
+            path=spec.path,
+            split=spec.split,
+            remove_self_match=spec.remove_self_match,
+            limit=spec.limit,
+        )
+    elif spec.kind == "msmarco":
+        write_msmarco_collection(
+            job.out, job.checkpoints, negatives=spec.negatives, limit=spec.limit
+        )
+    elif spec.kind == "text":
+        write_text_collection(job.out, source=spec.source, path=spec.path, limit=spec.limit)
+    else:
+        raise LexigraftError(
+            f"kind {spec.kind!r} found, allowed are docstrings, beir, msmarco and text"
+        )
