@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_type_hints
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.base import StageSpec
 from lexigraft.specs.documents import check, read_document, schema
+from lexigraft.specs.experiments import experiment_names
 from lexigraft.specs.run import Run, as_type, with_deltas
 from lexigraft.specs.stages import BackboneSpec, CorpusSpec
 
@@ -62,7 +63,7 @@ def load_config(root: Path, values: Mapping[str, Any], argv: Sequence[str] = ())
     stated = dict(values) | retyped(argv, closed["properties"])
     check(stated, closed, "config.yaml or --config")
     scale = load_scale(root, stated["scale"])
-    known = sorted(path.stem for path in (root / "workflow" / "experiments").glob("*.yaml"))
+    known = experiment_names(root)
     for name in stated["experiments"]:
         if name not in known:
             raise LexigraftError(

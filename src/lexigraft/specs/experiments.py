@@ -78,6 +78,11 @@ class PlannedExperiment:
     note: str = ""
 
 
+def experiment_names(root: Path) -> list[str]:
+    """All experiments that there are, configured or not."""
+    return sorted(path.stem for path in (root / "workflow" / "experiments").glob("*.yaml"))
+
+
 def load_experiment(root: Path, name: str) -> Experiment:
     """Read `workflow/experiments/<name>.yaml`.
 

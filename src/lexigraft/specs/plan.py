@@ -12,12 +12,14 @@ from lexigraft.files import read_json
 from lexigraft.specs.base import StageSpec, default_of
 from lexigraft.specs.chain import Chain
 from lexigraft.specs.checks import check_run
+from lexigraft.specs.claims import check_claims, load_claims
 from lexigraft.specs.config import Config
 from lexigraft.specs.experiments import (
     Experiment,
     PlannedExperiment,
     PlannedRow,
     Row,
+    experiment_names,
     load_experiment,
 )
 from lexigraft.specs.run import Run, with_deltas
@@ -115,13 +117,17 @@ def build_plan(config: Config) -> Plan:
     """Expand the configured experiments.
 
     Raises:
-        LexigraftError: an experiment is wrong, a run impossible, or a stored result was made under
-            other defaults.
+        LexigraftError: an experiment or a claim is wrong, a run impossible, or a stored result was
+            made under other defaults.
     """
     stages: dict[str, StageSpec] = {}
     planned = {}
+    everything = {
+        name: load_experiment(config.root, name) for name in experiment_names(config.root)
+    }
+    check_claims(load_claims(config.root), everything.values())
     for name in config.experiments:
-        experiment = load_experiment(config.root, name)
+        experiment = everything[name]
         rows = tuple(_planned(row, experiment, config, stages) for row in experiment.rows)
         planned[name] = PlannedExperiment(
             name=name,
