@@ -14,7 +14,6 @@ from lexigraft.corpora.evaluation_set import fit, group_judgements, qrels_path
 from lexigraft.corpora.records import (
     Document,
     Judgement,
-    Query,
     read_documents,
     read_qrels,
     read_queries,
@@ -139,7 +138,7 @@ def copy_set(
         write_documents(target / corpus.name, _chosen(read_documents(corpus), kept.__contains__))
         documents = [document for document in documents if document in kept]
     else:
-        transfer = shutil.copyfile if copy else _link
+        transfer = shutil.copyfile if copy else link_or_copy
         with whole_file(target / corpus.name) as partial:
             transfer(corpus, partial)
     texts = [query.id for query in read_queries(queries)]
@@ -224,10 +223,11 @@ def _check(path: Path, name: str) -> None:
         )
 
 
-def _link(source: Path, target: Path) -> None:
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give a file a second name, or copy it where the two are on different file systems."""
     try:
         target.hardlink_to(source)
-    except OSError:  # Another file system.
+    except OSError:
         shutil.copyfile(source, target)
 
 

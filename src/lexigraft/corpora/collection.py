@@ -139,6 +139,7 @@ class Collection:
             facts.get("split", "test"),
             name,
             remove_self_match=bool(facts.get("remove_self_match", False)),
+            relevance_level=int(facts.get("relevance_level", 1)),
         )
 
 

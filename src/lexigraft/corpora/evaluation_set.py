@@ -24,6 +24,8 @@ class EvaluationSet:
     """Query id to document id to grade; judged documents that are not there stay in."""
     remove_self_match: bool = False
     """Whether a document with the query's own id is removed from its ranking."""
+    relevance_level: int = 1
+    """Lowest grade that recall and reciprocal rank count as relevant; nDCG uses the grades."""
     missing_documents: int = 0
     """Judged documents that the corpus does not hold."""
     missing_queries: int = 0
@@ -41,6 +43,7 @@ class EvaluationSet:
         name: str = "",
         *,
         remove_self_match: bool = False,
+        relevance_level: int = 1,
     ) -> "EvaluationSet":
         """Read a BEIR folder and log what does not fit together in it.
 
@@ -49,6 +52,7 @@ class EvaluationSet:
             split: which qrels file judges.
             name: name of the set; the folder's own name if empty.
             remove_self_match: see the attribute.
+            relevance_level: see the attribute.
 
         Raises:
             LexigraftError: no such folder or split, an unreadable line, an empty corpus, an id
@@ -66,6 +70,7 @@ class EvaluationSet:
             queries={query: text for query, text in texts.items() if query in qrels},
             qrels={query: grades for query, grades in qrels.items() if query in texts},
             remove_self_match=remove_self_match,
+            relevance_level=relevance_level,
             missing_documents=counts["missing_documents"],
             missing_queries=counts["missing_queries"],
             unjudged_queries=counts["queries"] - counts["judged_queries"],

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lexigraft.corpora import hub
-from lexigraft.corpora.beir import copy_set, download
+from lexigraft.corpora.beir import copy_set, download, link_or_copy
 from lexigraft.corpora.collection import write_manifest, write_negatives
 from lexigraft.corpora.records import (
     Judgement,
@@ -39,6 +39,9 @@ HARD_NEGATIVES_FILE = "msmarco-hard-negatives.jsonl.gz"
 SCORES = hub.HubSet("sentence-transformers/msmarco-scores-ms-marco-MiniLM-L6-v2", "list")
 SETS = {"dev": "dev", "trec-dl-2019": "test"}
 """Evaluation sets and the splits of BEIR's copy that judge them."""
+RELEVANCE_LEVELS = {"trec-dl-2019": 2}
+"""TREC-DL counts grades 2 and 3 of 0 to 3 as relevant where a measure is binary (Craswell et al.,
+2020, "Overview of the TREC 2019 Deep Learning Track", section 3)."""
 _SCHEMA = pa.schema([("query", pa.string()), ("document", pa.string()), ("score", pa.float32())])
 _ROWS_A_GROUP = 1_000_000
 
@@ -103,7 +106,7 @@ def write_from(
     train = out / "train"
     counts = write_scores(train / "scores.parquet", candidates, scores)
     with whole_file(train / "corpus.jsonl") as partial:
-        partial.hardlink_to(folder / "corpus.jsonl")
+        link_or_copy(folder / "corpus.jsonl", partial)
     write_queries(train / "queries.jsonl", (Query(q, texts[q]) for q in candidates))
     write_qrels(
         train / "qrels" / "train.tsv",
@@ -114,6 +117,8 @@ def write_from(
         name: copy_set(folder, out / "sets" / name, name, split, False, limit, copy=False)
         for name, split in SETS.items()
     }
+    for name, level in RELEVANCE_LEVELS.items():
+        sets[name]["relevance_level"] = level
     write_manifest(out, "msmarco", sets, {**counts, "documents": len(documents)}, sources=sources)
 
 
