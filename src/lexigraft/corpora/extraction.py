@@ -122,11 +122,10 @@ def split_docstring(name: str, text: str) -> Docstring | None:
             break
         paragraph = ""
     if is_markup(paragraph):
-        return Docstring(name, "", inspect.cleandoc(f"{paragraph}\n\n{rest}"))
+        return Docstring(name, "", f"{paragraph}\n\n{rest}".strip())
     lines = [line for line in paragraph.splitlines() if not _RULE_LINE.fullmatch(line)]
     summary = " ".join(" ".join(lines).split())
-    body = inspect.cleandoc(rest) if rest.strip() else ""
-    return Docstring(name, summary, body) if summary or body else None
+    return Docstring(name, summary, rest) if summary or rest else None
 
 
 def _read_file(file: tuple[str, Path]) -> list[Docstring] | None:
