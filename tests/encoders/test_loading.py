@@ -11,7 +11,8 @@ from sentence_transformers.base.modules import Normalize, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from sentence_transformers.sparse_encoder.modules import SpladePooling
 
-from lexigraft.encoders.loading import batches_by_length, load_encoder
+from lexigraft.encoders.encoder import batches_by_length
+from lexigraft.encoders.loading import load_encoder
 from lexigraft.encoders.masked_lm import save_masked_lm
 from lexigraft.encoders.saving import save_encoder
 from lexigraft.errors import LexigraftError
@@ -103,6 +104,27 @@ def test_other_pooling_and_other_modules_are_refused(masked_lm: Path, tmp_path: 
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LexigraftError, match="no such folder"):
         load_encoder(tmp_path / "none")
+
+
+def test_a_hub_id_is_fetched_without_code_and_pickles(
+    masked_lm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def fetch(name: str, allow_patterns: list[str]) -> str:
+        asked.append((name, allow_patterns))
+        return str(masked_lm)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
+    assert load_encoder("someone/encoder").name == str(masked_lm)
+    assert asked == [("someone/encoder", ["*.json", "*.safetensors", "*.txt", "*.model"])]
+
+    def offline(name: str, allow_patterns: list[str]) -> str:
+        raise OSError("offline")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
+    with pytest.raises(LexigraftError, match="could be fetched from the hub"):
+        load_encoder("someone/encoder")
 
 
 def test_order_and_batches_do_not_matter(make_model, tokenizer, tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ import pytest
 import torch
 
 from lexigraft.encoders import streaming
-from lexigraft.encoders.loading import Encoder, load_encoder
+from lexigraft.encoders.encoder import Encoder
+from lexigraft.encoders.loading import load_encoder
 from lexigraft.encoders.saving import save_encoder
 from lexigraft.encoders.streaming import encode_to_disk
 from lexigraft.errors import LexigraftError

@@ -19,10 +19,6 @@ CONFIGS = {
     "RobertaConfig": SIZE,
     "ModernBertConfig": SIZE
     | {"cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3},
-    | {
-        f"{role}_token_id": i
-        for role, i in zip(("cls", "sep", "bos", "eos"), (2, 3, 2, 3), strict=True)
-    },
     "DistilBertConfig": {
         "vocab_size": len(VOCABULARY),
         "dim": 16,

@@ -1,8 +1,9 @@
 """Encoders: masked language models, their sparse and dense heads, and texts to vectors."""
 
 from lexigraft.encoders.dense import mean_pool
+from lexigraft.encoders.encoder import Encoder
 from lexigraft.encoders.health import health
-from lexigraft.encoders.loading import Encoder, load_encoder
+from lexigraft.encoders.loading import load_encoder
 from lexigraft.encoders.masked_lm import (
     load_masked_lm,
     output_projection,

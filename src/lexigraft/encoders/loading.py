@@ -1,204 +1,47 @@
-"""Trained encoders: what a folder says about its head, and texts to vectors.
+"""Trained encoders: what a folder says about its head.
 
 The head is read from sentence-transformers' `modules.json`: SpladePooling is a sparse encoder,
 Pooling a dense one. A masked language model without that file is a sparse encoder that was never
 fine-tuned.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
-import scipy.sparse
 import torch
 from safetensors import SafetensorError
-from torch import Tensor
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerFast
 
-from lexigraft.encoders.dense import last_states, mean_pool
+from lexigraft.encoders.encoder import Encoder, Role
 from lexigraft.encoders.masked_lm import (
+    HUB_ID,
     first_line,
     load_masked_lm,
     load_tokenizer,
-    output_projection,
-    project_states,
     refuse_foreign_tokenizer,
     refuse_missing_files,
 )
-from lexigraft.encoders.saving import Head, longest_input, refuse_long_input, save_encoder
-from lexigraft.encoders.splade import splade_pool
+from lexigraft.encoders.saving import save_encoder
 from lexigraft.encoders.tokenizers import lowercase_tokenizer
 from lexigraft.errors import LexigraftError
 from lexigraft.files import read_json
 
-__all__ = ["Encoder", "load_encoder", "lowercase_tokenizer", "save_encoder"]
+__all__ = ["Encoder", "Role", "load_encoder", "lowercase_tokenizer", "save_encoder"]
 
-Role = Literal["query", "document"]
-
-
-@dataclass
-class Encoder:
-    """A model with its tokenizer and head."""
-
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerFast
-    head: Head
-    name: str
-    """The folder it comes from."""
-    pooling: Literal["mean", "cls"] = "mean"
-    """Of a dense head."""
-    normalise: bool = False
-    """Whether a dense head divides its vectors by their length."""
-    prompts: dict[str, str] = field(default_factory=dict)
-    """Text put before every query or document."""
-
-    @property
-    def device(self) -> torch.device:
-        return self.model.device
-
-    @property
-    def dimensions(self) -> int:
-        """Vocabulary entries of a sparse encoder, width of a dense one."""
-        if self.head == "splade":
-            return int(output_projection(self.model)[0].shape[0])
-        return int(self.model.config.hidden_size)
-
-    def default_length(self, role: Role) -> int:
-        """Tokens at which the folder's own settings cut a query or a document."""
-        path = Path(self.name) / "sentence_bert_config.json"
-        own = read_json(path) if path.is_file() else {}
-        stated = own.get(f"{role}_length") or own.get("max_seq_length")
-        limit = min(self.tokenizer.model_max_length, longest_input(self.model))
-        return min(int(stated), limit) if stated else limit
-
-    def tokenize(self, texts: Sequence[str], max_length: int, role: Role) -> list[list[int]]:
-        """Token ids of each text, special tokens included, cut at `max_length`.
-
-        Raises:
-            LexigraftError: the model cannot read so many tokens.
-        """
-        refuse_long_input(self.model, max_length, self.name)
-        if not texts:
-            return []
-        prompt = self.prompts.get(role, "")
-        return self.tokenizer(
-            [prompt + text for text in texts],
-            truncation=True,
-            max_length=max_length,
-            padding=False,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-            verbose=False,
-        )["input_ids"]
-
-    @torch.inference_mode()
-    def represent(self, token_ids: Sequence[Sequence[int]]) -> Tensor:
-        """Vectors of tokenized texts as one padded batch: (B, V) or (B, H), float32.
-
-        A text without a single token (an empty text under a tokenizer without special tokens) is a
-        zero vector.
-        """
-        longest = max(1, *(len(ids) for ids in token_ids))
-        ids_BL = torch.full((len(token_ids), longest), self.tokenizer.pad_token_id)
-        mask_BL = torch.zeros_like(ids_BL)
-        for row, ids in enumerate(token_ids):
-            ids_BL[row, : len(ids)] = torch.tensor(ids, dtype=torch.long)
-            mask_BL[row, : len(ids)] = 1
-        ids_BL, mask_BL = ids_BL.to(self.device), mask_BL.to(self.device)
-        # Attention over nothing is not a number; such rows attend to padding and are zeroed after.
-        attended_BL = mask_BL | (mask_BL.sum(1, keepdim=True) == 0).to(mask_BL.dtype)
-        if self.head == "splade":
-            hidden_BLH = project_states(self.model, ids_BL, attended_BL)
-            weight_VH, bias_V = output_projection(self.model)
-            return splade_pool(hidden_BLH, weight_VH, bias_V, mask_BL).float()
-        hidden_BLH = last_states(self.model, ids_BL, attended_BL)
-        if self.pooling == "cls":
-            rep_BH = hidden_BLH[:, 0] * mask_BL[:, :1]
-        else:
-            rep_BH = mean_pool(hidden_BLH, mask_BL)
-        rep_BH = rep_BH.float()
-        return torch.nn.functional.normalize(rep_BH, dim=1) if self.normalise else rep_BH
-
-    def encode(
-        self,
-        texts: Sequence[str],
-        max_length: int,
-        *,
-        role: Role = "document",
-        tokens_per_batch: int = 8192,
-    ) -> Any:
-        """Vectors in the order of `texts`: a CSR array (N, V) or a numpy array (N, H), float32.
-
-        All in memory; `lexigraft.encoders.streaming` writes to disk instead. An empty or blank text
-        is legal: its vector is what its special tokens ([CLS], [SEP]) give.
-
-        Raises:
-            LexigraftError: the model cannot read so many tokens, or a vector is not finite.
-        """
-        token_ids = self.tokenize(texts, max_length, role)
-        order, parts = [], []
-        for batch in batches_by_length([len(ids) for ids in token_ids], tokens_per_batch):
-            order.extend(batch)
-            parts.append(self._checked([token_ids[i] for i in batch], [f"text {i}" for i in batch]))
-        if not parts:
-            shape = (0, self.dimensions)
-            empty = np.zeros(shape, dtype=np.float32)
-            return scipy.sparse.csr_array(empty) if self.head == "splade" else empty
-        back = np.argsort(order, kind="stable")
-        if self.head == "splade":
-            return scipy.sparse.vstack(parts, format="csr")[back]
-        return np.concatenate(parts)[back]
-
-    def encode_batch(self, token_ids: Sequence[Sequence[int]], names: Sequence[str]) -> Any:
-        """One batch of tokenized texts as a CSR array or a numpy array.
-
-        Raises:
-            LexigraftError: a vector is not finite; `names` tells which text.
-        """
-        return self._checked(token_ids, names)
-
-    def _checked(self, token_ids: Sequence[Sequence[int]], names: Sequence[str]) -> Any:
-        rep_BD = self.represent(token_ids).cpu()
-        finite_B = rep_BD.isfinite().all(1)
-        if not bool(finite_B.all()):
-            name = names[int((~finite_B).nonzero()[0])]
-            raise LexigraftError(f"{self.name}: the vector of {name} is not finite")
-        if self.head != "splade":
-            return rep_BD.numpy()
-        row, column = rep_BD.nonzero(as_tuple=True)
-        starts = np.zeros(len(token_ids) + 1, dtype=np.int64)
-        starts[1:] = np.cumsum(np.bincount(row.numpy(), minlength=len(token_ids)))
-        values = rep_BD[row, column].numpy()
-        return scipy.sparse.csr_array(
-            (values, column.numpy().astype(np.int32), starts), shape=tuple(rep_BD.shape)
-        )
+FETCHED_FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]
 
 
-def batches_by_length(lengths: Sequence[int], tokens_per_batch: int) -> list[list[int]]:
-    """Indices in batches of like length, longest first: at most `tokens_per_batch` with padding.
-
-    A single text that is longer is a batch of its own.
-    """
-    order = sorted(range(len(lengths)), key=lambda i: (-lengths[i], i))
-    batches: list[list[int]] = []
-    start = 0
-    while start < len(order):
-        size = max(1, tokens_per_batch // max(1, lengths[order[start]]))
-        batches.append(order[start : start + size])
-        start += size
-    return batches
-
-
-def load_encoder(folder: str | Path, *, device: str | torch.device = "cpu") -> Encoder:
+def load_encoder(location: str | Path, *, device: str | torch.device = "cpu") -> Encoder:
     """Load an encoder that `save_encoder` or sentence-transformers wrote.
+
+    Args:
+        location: a folder, or an id of the hub, whose files are fetched (no code, no pickles).
 
     Raises:
         LexigraftError: what `load_masked_lm` refuses, or a head that is neither max-pooled SPLADE
             nor mean- or CLS-pooled.
     """
-    folder = Path(folder)
+    folder = _fetched(str(location))
     if not (folder / "modules.json").is_file():
         model, tokenizer = load_masked_lm(folder)
         return Encoder(model.to(device), tokenizer, "splade", str(folder))
@@ -222,6 +65,22 @@ def load_encoder(folder: str | Path, *, device: str | torch.device = "cpu") -> E
         f"{folder / 'modules.json'}: modules {', '.join(kinds)}; a Transformer with SpladePooling, "
         "or with Pooling and perhaps Normalize, is needed"
     )
+
+
+def _fetched(place: str) -> Path:
+    if Path(place).is_dir():
+        return Path(place)
+    if not HUB_ID.fullmatch(place):
+        raise LexigraftError(f"{place}: no such folder")
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(place, allow_patterns=FETCHED_FILES))
+    except (OSError, ValueError) as error:
+        raise LexigraftError(
+            f"{place}: neither an encoder's folder nor an encoder that could be fetched from the "
+            f"hub ({first_line(error)})"
+        ) from None
 
 
 def _refuse_other_splade(folder: Path, path: str) -> None:

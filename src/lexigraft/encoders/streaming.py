@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lexigraft.encoders.loading import Encoder, Role, batches_by_length
+from lexigraft.encoders.encoder import Encoder, Role, batches_by_length
 from lexigraft.errors import LexigraftError
 from lexigraft.files import sha256_file
 from lexigraft.progress import track

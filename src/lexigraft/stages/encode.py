@@ -9,8 +9,9 @@ import torch
 
 from lexigraft.corpora.collection import Collection
 from lexigraft.corpora.evaluation_set import EvaluationSet
+from lexigraft.encoders.encoder import Encoder
 from lexigraft.encoders.health import Health, health
-from lexigraft.encoders.loading import Encoder, load_encoder
+from lexigraft.encoders.loading import load_encoder
 from lexigraft.encoders.streaming import encode_to_disk
 from lexigraft.errors import LexigraftError
 from lexigraft.evaluation.efficiency import Activity, flops

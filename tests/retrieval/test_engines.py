@@ -1,0 +1,46 @@
+"""One interface for every engine, and what it refuses."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lexigraft.corpora.evaluation_set import EvaluationSet
+from lexigraft.errors import LexigraftError
+from lexigraft.retrieval import ENGINES, Vectors, search
+from lexigraft.retrieval.vectors import shard_name, write_shard
+
+SET = EvaluationSet("tiny", {"d": "graph", "e": "matrix"}, {"d": "graph matrix"}, {"d": {"e": 1}})
+
+
+def vectors(folder: Path, documents: list[str]) -> Path:
+    for name, ids in (("queries", ["d"]), ("documents", documents)):
+        rows = np.eye(len(ids), 2, dtype=np.float32)
+        write_shard(folder / shard_name(name, 0, False), rows, False)
+        Vectors(folder, name, ids, [len(ids)], 2, False).write()
+    return folder
+
+
+def test_engines(tmp_path: Path) -> None:
+    assert set(ENGINES) == {"exact", "bm25"}
+    exact = search("exact", SET, vectors(tmp_path, ["d", "e"]), depth=5)
+    assert exact.run() == {"d": ["d", "e"]}
+    assert search("bm25", SET, depth=5).run() == {"d": ["d", "e"]}
+    SET.remove_self_match = True
+    assert search("exact", SET, tmp_path, depth=5).run() == {"d": ["e"]}
+    assert search("bm25", SET, depth=5).run() == {"d": ["e"]}
+    SET.remove_self_match = False
+
+
+def test_refusals(tmp_path: Path) -> None:
+    folder = vectors(tmp_path, ["d", "f"])
+    with pytest.raises(LexigraftError, match="'exakt' found; allowed are exact, bm25"):
+        search("exakt", SET, folder)
+    with pytest.raises(LexigraftError, match="depth: 0 found"):
+        search("bm25", SET, depth=0)
+    with pytest.raises(LexigraftError, match="needs vectors"):
+        search("exact", SET)
+    with pytest.raises(LexigraftError, match="BM25 reads texts"):
+        search("bm25", SET, folder)
+    with pytest.raises(LexigraftError, match="are not the 2 of the set tiny"):
+        search("exact", SET, folder)

@@ -1,0 +1,76 @@
+"""Exact search on vectors made by hand, and against a full matrix of scores."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from lexigraft.retrieval import exact
+from lexigraft.retrieval.exact import search_matrices
+
+
+def sparse(rows: list[list[float]]) -> scipy.sparse.csr_array:
+    return scipy.sparse.csr_array(np.array(rows, dtype=np.float32))
+
+
+def test_by_hand() -> None:
+    documents = sparse([[1, 0, 2], [0, 3, 0], [2, 0, 1], [0, 0, 0]])
+    hits = search_matrices(
+        sparse([[1, 0, 1], [0, 1, 0], [0, 0, 0]]),
+        ["a", "b", "c"],
+        [documents],
+        ["d10", "d2", "d1", "d0"],
+        10,
+    )
+    # d10 and d1 both score 3: string order puts d1 first. Nothing in common is not retrieved.
+    assert hits.run() == {"a": ["d1", "d10"], "b": ["d2"], "c": []}
+    assert [scores.tolist() for scores in hits.scores] == [[3.0, 3.0], [3.0], []]
+
+
+def test_dense_vectors_retrieve_negative_scores() -> None:
+    documents = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
+    queries = np.array([[2.0, 0.0]], dtype=np.float32)
+    hits = search_matrices(queries, ["q"], [documents], ["a", "b", "c"], 3)
+    assert hits.run() == {"q": ["a", "c", "b"]}
+    assert hits.scores[0].tolist() == [2.0, 0.0, -2.0]
+
+
+def test_ties_at_the_cut_are_decided_by_id() -> None:
+    ids = ["e", "d", "c", "b", "a"]
+    parts = [sparse([[1.0]] * 2), sparse([[1.0]] * 3)]
+    hits = search_matrices(sparse([[1.0]]), ["q"], parts, ids, 2)
+    assert hits.run() == {"q": ["a", "b"]}
+
+
+def test_a_document_with_the_querys_id() -> None:
+    documents = sparse([[3.0], [2.0], [1.0]])
+    arguments = (sparse([[1.0]]), ["x"], [documents], ["x", "y", "z"], 2)
+    assert search_matrices(*arguments).run() == {"x": ["x", "y"]}
+    assert search_matrices(*arguments, remove_self_match=True).run() == {"x": ["y", "z"]}
+
+
+@pytest.mark.parametrize("kind", ["sparse", "dense"])
+@pytest.mark.parametrize("depth", [1, 7, 1000])
+@pytest.mark.parametrize("threads", ["1", "4"])
+def test_blocks_chunks_and_threads_do_not_matter(
+    kind: str, depth: int, threads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against sorting the whole matrix; small integers make many ties and exact sums."""
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    monkeypatch.setattr(exact, "BLOCK_DOCUMENTS", 13)
+    monkeypatch.setattr(exact, "CHUNK_SCORES", 40)
+    rng = np.random.default_rng(0)
+    documents = rng.integers(0, 3, (100, 8)) * (rng.random((100, 8)) < 0.4)
+    queries = rng.integers(0, 3, (9, 8)) * (rng.random((9, 8)) < 0.4)
+    if kind == "dense":
+        documents, queries = documents - 1, queries - 1
+    ids = [str(i) for i in rng.permutation(100)]
+    names = [f"q{i}" for i in range(8)] + [ids[0]]
+    scores = queries @ documents.T
+    make = sparse if kind == "sparse" else lambda rows: np.array(rows, dtype=np.float32)
+    parts = [make(documents[i : i + 17]) for i in range(0, 100, 17)]
+    hits = search_matrices(make(queries), names, parts, ids, depth, remove_self_match=True)
+    expected = {}
+    for name, row in zip(names, scores, strict=True):
+        kept = [i for i in range(100) if ids[i] != name and (kind == "dense" or row[i] > 0)]
+        expected[name] = [ids[i] for i in sorted(kept, key=lambda i: (-row[i], ids[i]))[:depth]]
+    assert hits.run() == expected
