@@ -1,8 +1,10 @@
 """Stage `mlm`: adaptation of a transferred vocabulary, or further MLM of all weights."""
 
 import shutil
+from pathlib import Path
 
 from lexigraft.encoders.masked_lm import load_masked_lm, save_masked_lm
+from lexigraft.errors import LexigraftError
 from lexigraft.files import read_json, write_json
 from lexigraft.specs.stages import MlmSpec
 from lexigraft.stages.job import Job
@@ -24,7 +26,7 @@ def run(spec: MlmSpec, job: Job) -> None:
     """
     model, tokenizer = load_masked_lm(job.inputs["model"])
     new_tokens = job.inputs["model"] / NEW_TOKENS
-    new_ids = read_json(new_tokens) if new_tokens.is_file() else []
+    new_ids = _read_ids(new_tokens) if new_tokens.is_file() else []
     result = train_masked_lm(
         model,
         tokenizer,
@@ -50,3 +52,10 @@ def run(spec: MlmSpec, job: Job) -> None:
             **result.summary,
         },
     )
+
+
+def _read_ids(path: Path) -> list[int]:
+    ids = read_json(path)
+    if not isinstance(ids, list) or not all(type(value) is int for value in ids):
+        raise LexigraftError(f"{path}: a list of token ids is needed")
+    return ids
