@@ -110,6 +110,10 @@ def test_blocks_do_not_change_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(semantic, "SCORES_IN_A_BLOCK", 130)
     blocked = initialise_embeddings("semantic", source, shared, target_embeddings=target)
     torch.testing.assert_close(blocked, whole)
+    for share in (0, 2):  # Every block as a dense product, and none.
+        monkeypatch.setattr(semantic, "DENSE_SHARE", share)
+        again = initialise_embeddings("semantic", source, shared, target_embeddings=target)
+        torch.testing.assert_close(again, whole)
 
 
 def test_a_seed_gives_the_same_rows() -> None:

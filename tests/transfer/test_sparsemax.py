@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from lexigraft.errors import LexigraftError
 from lexigraft.transfer import sparsemax
 
-FIRST_TRY = 256
+SORTED = 256
 
 
 def project_by_bisection(row: np.ndarray) -> np.ndarray:
@@ -49,7 +49,7 @@ def test_as_bisection_finds_it(scores: np.ndarray) -> None:
     np.testing.assert_allclose(sparsemax(torch.tensor(scores)).numpy(), expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("support", [3, FIRST_TRY - 1, FIRST_TRY, FIRST_TRY + 1, 3000])
+@pytest.mark.parametrize("support", [3, SORTED - 1, SORTED, SORTED + 1, 3000])
 def test_a_support_beyond_what_is_sorted_first(support: int) -> None:
     """Rows with a support of about so many among 5,000 scores, beside a row with a single one."""
     generator = np.random.default_rng(support)

@@ -7,15 +7,16 @@ import torch
 
 from lexigraft.errors import LexigraftError
 
-FIRST_TRY = 256
-"""Largest scores that are sorted at first. Cosines to thousands of anchors leave some tens."""
+SORTED = 256
+"""How many of the largest scores are sorted. Cosines to thousands of anchors leave some tens."""
 
 
 def sparsemax(scores_NM: torch.Tensor) -> torch.Tensor:
     """argmin_p ||p - s||^2 over the simplex, for each row: p_i = max(s_i - tau, 0), sum(p) = 1.
 
-    Exact: the largest scores of a row are sorted until the threshold tau is seen to lie above all
-    that were not. Rows are differentiable. `sparsemax([0, .5, 1]) = [0, .25, .75]`.
+    Exact: the largest scores are sorted, and where the threshold tau is not seen to lie above all
+    the others, the row is solved by elimination. Rows are differentiable.
+    `sparsemax([0, .5, 1]) = [0, .25, .75]`.
 
     Args:
         scores_NM: finite scores, any leading shape; the last axis is projected. Half precision
@@ -39,15 +40,10 @@ def sparsemax(scores_NM: torch.Tensor) -> torch.Tensor:
 def _threshold(scores_NM: torch.Tensor) -> torch.Tensor:
     """tau of each row, (N, 1)."""
     flat_NM = scores_NM.reshape(-1, scores_NM.shape[-1])
-    count = flat_NM.shape[-1]
-    kept = min(FIRST_TRY, count)
-    tau_N, whole_N = _threshold_among_largest(flat_NM, kept)
-    while not whole_N.all():
-        kept = min(kept * 4, count)
-        rows = torch.nonzero(~whole_N).squeeze(1)
-        tau_of_rows, whole_of_rows = _threshold_among_largest(flat_NM[rows], kept)
-        tau_N = tau_N.index_copy(0, rows, tau_of_rows)
-        whole_N = whole_N.index_copy(0, rows, whole_of_rows)
+    tau_N, certain_N = _threshold_among_largest(flat_NM, min(SORTED, flat_NM.shape[1]))
+    rest = torch.nonzero(~certain_N).squeeze(1)
+    if len(rest):
+        tau_N = tau_N.index_copy(0, rest, _threshold_by_elimination(flat_NM[rest]))
     return tau_N.reshape(*scores_NM.shape[:-1], 1)
 
 
@@ -60,5 +56,23 @@ def _threshold_among_largest(
     sums_NK = largest_NK.cumsum(-1) - 1
     support_N1 = (largest_NK * ranks_K > sums_NK).sum(-1, keepdim=True)
     tau_N = (sums_NK.gather(-1, support_N1 - 1) / support_N1).squeeze(-1)
-    whole_N = largest_NK[:, -1] <= tau_N.detach()
-    return tau_N, whole_N | torch.full_like(whole_N, kept == scores_NM.shape[-1])
+    if kept == scores_NM.shape[-1]:
+        return tau_N, torch.ones_like(tau_N, dtype=torch.bool)
+    return tau_N, largest_NK.detach()[:, -1] <= tau_N.detach()
+
+
+def _threshold_by_elimination(scores_NM: torch.Tensor) -> torch.Tensor:
+    """tau (N,) for rows with many active scores, without sorting: those at or below the threshold
+    of the scores still in play drop out until none does (Michelot, 1986)."""
+    active_NM = torch.ones_like(scores_NM, dtype=torch.bool)
+    count_N = active_NM.sum(-1)
+    while True:
+        kept_NM = torch.where(active_NM, scores_NM, 0)
+        tau_N = (kept_NM.sum(-1, dtype=torch.float64) - 1) / count_N
+        active_NM = scores_NM > tau_N[:, None].detach().to(scores_NM.dtype)
+        left_N = active_NM.sum(-1)
+        # Rounding could empty a row whose scores are all equal: its threshold stands.
+        if bool(((left_N >= count_N) | (left_N == 0)).all()):
+            return tau_N.to(scores_NM.dtype)
+        active_NM |= (left_N == 0)[:, None]
+        count_N = active_NM.sum(-1)
