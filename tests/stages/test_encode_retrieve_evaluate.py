@@ -138,11 +138,14 @@ def test_a_lexical_matcher_through_all_stages(collection: Path, tmp_path: Path) 
     assert sorted(found["document"]) == ["d1", "d29", "d7"]
 
 
-def test_dead_outputs_end_as_zeros_that_say_why(collection: Path, tmp_path: Path) -> None:
+def test_dead_outputs_end_as_zeros_that_say_why(
+    collection: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     facts = run_stages(save_model(tmp_path / "model", bias=-50.0), collection, tmp_path)["two"]
     assert [facts[m] for m in ("ndcg@10", "mrr@10", "recall@1000")] == [0.0, 0.0, 0.0]
     assert (facts["queries_unanswered"], facts["document_length"]) == (5, 0.0)
     assert facts["health"]["verdict"] == "dead outputs"
+    assert "two, documents: dead outputs (share active 0)" in caplog.messages
 
 
 def test_a_dense_model_has_no_lengths(collection: Path, tmp_path: Path) -> None:

@@ -31,11 +31,16 @@ def search(
         LexigraftError: an unknown engine, vectors that are missing or of other texts,
             or vectors for an engine that reads none.
     """
-    if engine not in ENGINES:
-        raise LexigraftError(f"engine: {engine!r} found; allowed are {', '.join(ENGINES)}")
+    refuse_unknown_engine(engine)
     if depth < 1:
         raise LexigraftError(f"depth: {depth} found; at least 1 is allowed")
     return ENGINES[engine](evaluation_set, vectors, depth)
+
+
+def refuse_unknown_engine(engine: str) -> None:
+    """Raise LexigraftError unless `engine` is a name of `ENGINES`."""
+    if engine not in ENGINES:
+        raise LexigraftError(f"engine: {engine!r} found; allowed are {', '.join(ENGINES)}")
 
 
 def _exact(evaluation_set: EvaluationSet, vectors: Path | None, depth: int) -> Hits:

@@ -1,5 +1,6 @@
 """Stage encode: vectors of the queries and documents of a collection's evaluation sets."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from lexigraft.retrieval.vectors import Vectors
 from lexigraft.specs.stages import EncodeSpec
 from lexigraft.stages.job import Job
 
+log = logging.getLogger(__name__)
 HEALTH_TEXTS = 512
 """Documents, evenly spread over the set, whose vectors are judged."""
 
@@ -79,9 +81,11 @@ def encode_set(
         checkpoints,
         description=f"encode {label} queries",
     )
-    return {"documents": len(documents.ids), "queries": len(queries.ids)} | measure(
-        queries, documents
-    )
+    measured = measure(queries, documents)
+    for kind, key in (("documents", "health"), ("queries", "query_health")):
+        if measured[key]["verdict"] != "healthy":
+            log.warning("%s, %s: %s", label, kind, describe_health(measured[key]))
+    return {"documents": len(documents.ids), "queries": len(queries.ids)} | measured
 
 
 def measure(queries: Vectors, documents: Vectors) -> dict[str, Any]:
@@ -107,6 +111,13 @@ def measure(queries: Vectors, documents: Vectors) -> dict[str, Any]:
 def device() -> torch.device:
     """The accelerator if there is one."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def describe_health(found: Health) -> str:
+    """One line such as `dense collapse (share active 0.999, mean cosine 0.982)`."""
+    values = {"share active": found["active_share"], "mean cosine": found["mean_cosine"]}
+    told = ", ".join(f"{name} {value:.4g}" for name, value in values.items() if value is not None)
+    return f"{found['verdict']} ({told})"
 
 
 def _activity(vectors: Vectors) -> Activity:

@@ -10,7 +10,7 @@ from lexigraft.encoders.loading import load_encoder
 from lexigraft.errors import LexigraftError
 from lexigraft.files import whole_folder, write_json
 from lexigraft.retrieval.bm25 import K1, B
-from lexigraft.retrieval.engines import search
+from lexigraft.retrieval.engines import refuse_unknown_engine, search
 from lexigraft.retrieval.hits import Hits, write_rankings
 from lexigraft.specs.stages import EvaluateSpec
 from lexigraft.stages.encode import device, encode_set
@@ -46,6 +46,7 @@ def evaluate_model(
     Raises:
         LexigraftError: the model, the data set or the engine cannot be used.
     """
+    refuse_unknown_engine(engine)
     if engine == "bm25":
         raise LexigraftError("engine: bm25 needs no model; use `lexigraft bm25`")
     evaluation_set = _read(dataset, split)
