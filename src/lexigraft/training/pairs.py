@@ -4,6 +4,7 @@ Shapes: B queries of a step over all processes, P documents of each (the positiv
 hard negatives), M = B * P, L tokens.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,8 @@ from lexigraft.training.scores import PairScores
 
 TOKEN_CACHE_TEXTS = 200_000
 """Texts whose tokens are kept: some 100 MB at 128 tokens."""
+QUERIES_IN_A_PART = 10_000
+"""Of the check that no teacher score is missing: MS MARCO has 100 million pairs to look up."""
 
 
 @dataclass(frozen=True)
@@ -97,11 +100,12 @@ class PairSampler:
         order = generator.permutation(self._usable).tolist()
         return list(dict.fromkeys(int(self.positives[query][0]) for query in order))[:count]
 
-    def needed(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Every pair that a step may draw, as positions of queries and of documents."""
-        listed = [np.concatenate([self.positives[q], self.candidates[q]]) for q in self.positives]
-        counts = [len(documents) for documents in listed]
-        return np.repeat(np.array(list(self.positives)), counts), np.concatenate(listed)
+    def needed(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Every pair that a step may draw, as positions of queries and documents, in parts."""
+        for start in range(0, self.queries, QUERIES_IN_A_PART):
+            own = self._usable[start : start + QUERIES_IN_A_PART].tolist()
+            listed = [np.concatenate([self.positives[q], self.candidates[q]]) for q in own]
+            yield np.repeat(np.array(own), [len(d) for d in listed]), np.concatenate(listed)
 
     def further_positives(self, pairs: StepPairs) -> NDArray[np.bool_]:
         """Where document m of the step is a positive of query b besides its own target: (B, M).
@@ -197,8 +201,8 @@ class StepDataset(Dataset[dict[str, Any]]):
                 f"{processes} processes"
             )
         if scores is not None:
-            query_N, document_N = sampler.needed()
-            scores.lookup(query_N, document_N[:, None])
+            for query_N, document_N in sampler.needed():
+                scores.lookup(query_N, document_N[:, None])
         self._sampler = sampler
         self._query_texts = query_texts
         self._document_texts = document_texts
