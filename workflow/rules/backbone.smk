@@ -7,7 +7,7 @@ rule backbone:
     log:
         f"{RESULTS}/logs/backbone/{{id}}.log",
     conda:
-        "lexigraft"
+        "../../envs/cpu.yaml"
     resources:
         mem_mb=32000,
         runtime=1440,

@@ -7,7 +7,7 @@ rule calibrate:
     log:
         f"{RESULTS}/logs/calibrate/{{id}}.log",
     conda:
-        "lexigraft"
+        "../../envs/cpu.yaml"
     resources:
         mem_mb=32000,
         runtime=60,

@@ -5,7 +5,7 @@ rule corpus:
     log:
         f"{RESULTS}/logs/corpus/{{id}}.log",
     conda:
-        "lexigraft"
+        "../../envs/cpu.yaml"
     resources:
         mem_mb=16000,
         runtime=240,

@@ -7,7 +7,7 @@ rule encode:
     log:
         f"{RESULTS}/logs/encode/{{id}}.log",
     conda:
-        "lexigraft"
+        "../../envs/cpu.yaml"
     resources:
         mem_mb=64000,
         runtime=1440,

@@ -7,7 +7,7 @@ rule evaluate:
     log:
         f"{RESULTS}/logs/evaluate/{{id}}.log",
     conda:
-        "lexigraft"
+        "../../envs/cpu.yaml"
     resources:
         mem_mb=16000,
         runtime=60,

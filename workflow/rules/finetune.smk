@@ -7,7 +7,7 @@ rule finetune:
     log:
         f"{RESULTS}/logs/finetune/{{id}}.log",
     conda:
-        "lexigraft"
+        "../../envs/cpu.yaml"
     resources:
         mem_mb=64000,
         runtime=2880,

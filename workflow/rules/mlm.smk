@@ -7,7 +7,7 @@ rule mlm:
     log:
         f"{RESULTS}/logs/mlm/{{id}}.log",
     conda:
-        "lexigraft"
+        "../../envs/cpu.yaml"
     resources:
         mem_mb=64000,
         runtime=1440,

@@ -13,7 +13,7 @@ rule table:
     log:
         f"{RESULTS}/logs/table/{{experiment}}.log",
     conda:
-        "lexigraft"
+        "../../envs/cpu.yaml"
     params:
         config=PLAN.config_words,
     shell:
@@ -34,7 +34,7 @@ rule figure:
     log:
         f"{RESULTS}/logs/figure/{{experiment}}.log",
     conda:
-        "lexigraft"
+        "../../envs/cpu.yaml"
     params:
         config=PLAN.config_words,
     shell:
@@ -54,7 +54,7 @@ rule claims:
     log:
         f"{RESULTS}/logs/claims.log",
     conda:
-        "lexigraft"
+        "../../envs/cpu.yaml"
     params:
         config=PLAN.config_words,
         level=PLAN.config.significance,

@@ -7,7 +7,7 @@ rule retrieve:
     log:
         f"{RESULTS}/logs/retrieve/{{id}}.log",
     conda:
-        "lexigraft"
+        "../../envs/cpu.yaml"
     resources:
         mem_mb=64000,
         runtime=480,

@@ -7,7 +7,7 @@ rule teacher:
     log:
         f"{RESULTS}/logs/teacher/{{id}}.log",
     conda:
-        "lexigraft"
+        "../../envs/cpu.yaml"
     resources:
         mem_mb=32000,
         runtime=720,

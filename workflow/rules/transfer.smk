@@ -7,7 +7,7 @@ rule transfer:
     log:
         f"{RESULTS}/logs/transfer/{{id}}.log",
     conda:
-        "lexigraft"
+        "../../envs/cpu.yaml"
     resources:
         mem_mb=32000,
         runtime=60,

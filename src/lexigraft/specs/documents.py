@@ -31,17 +31,22 @@ _Loader.add_implicit_resolver(
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
-    keys = [loader.construct_object(key, deep=True) for key, _ in node.value]
+    _refuse_repeated_keys(node)
+    loader.flatten_mapping(node)
+    return {
+        loader.construct_object(key, deep=True): loader.construct_object(value, deep=True)
+        for key, value in node.value
+    }
+
+
+def _refuse_repeated_keys(node: yaml.MappingNode) -> None:
+    keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
     for key in keys:
         if keys.count(key) > 1:
             line = node.start_mark.line + 1
             raise LexigraftError(
                 f"key {key!r} stands twice in the mapping that begins on line {line}"
             )
-    return {
-        key: loader.construct_object(value, deep=True)
-        for key, (_, value) in zip(keys, node.value, strict=True)
-    }
 
 
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
