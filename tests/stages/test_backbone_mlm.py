@@ -84,6 +84,16 @@ def test_further_training_moves_everything(model: Path, collection: Path, tmp_pa
     assert not [name for name in before if before[name].equal(after[name])]
 
 
+def test_trainings_share_tokens_where_a_cache_is_named(
+    model: Path, collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEXIGRAFT_CACHE", str(tmp_path / "cache"))
+    for number, spec in enumerate((ADAPT, replace(ADAPT, new_token_weight=3.0))):
+        inputs = {"model": model, "text": collection}
+        execute(spec, inputs, tmp_path / str(number), mlm.run)
+    assert len(list((tmp_path / "cache" / "tokens").iterdir())) == 1
+
+
 def test_unreadable_list_of_new_tokens(model: Path, collection: Path, tmp_path: Path) -> None:
     for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
         (tmp_path / name).write_bytes((model / name).read_bytes())

@@ -21,6 +21,7 @@ from lexigraft.files import sha256_file, write_json
 from lexigraft.specs.stages import BackboneSpec
 from lexigraft.training.curves import plot_loss
 from lexigraft.training.masked_lm import MaskedLmOptions, train_masked_lm
+from lexigraft.training.packing import shared_token_cache
 from lexigraft.training.reporting import write_history
 from lexigraft.vocabulary.training import train_tokenizer
 
@@ -105,6 +106,7 @@ def pretrain_backbone(
         MaskedLmOptions.of(spec),
         checkpoints,
         description=f"pre-train {spec.name or spec.architecture}",
+        token_cache=shared_token_cache(),
     )
     write_history(out / "training.jsonl", result.history)
     plot_loss(result.history, out / "loss", "Pre-training", "cross-entropy (nats a masked token)")

@@ -10,7 +10,7 @@ from lexigraft.specs.stages import MlmSpec
 from lexigraft.stages.job import Job
 from lexigraft.training.curves import plot_loss
 from lexigraft.training.masked_lm import MaskedLmOptions, train_masked_lm
-from lexigraft.training.packing import CollectionText
+from lexigraft.training.packing import CollectionText, shared_token_cache
 from lexigraft.training.reporting import write_history
 
 NEW_TOKENS = "new_tokens.json"
@@ -35,6 +35,7 @@ def run(spec: MlmSpec, job: Job) -> None:
         job.checkpoints,
         new_ids=new_ids,
         description=f"mlm {spec.name or spec.trains}",
+        token_cache=shared_token_cache(),
     )
     save_masked_lm(model, tokenizer, job.out)
     if new_tokens.is_file():

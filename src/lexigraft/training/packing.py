@@ -67,6 +67,15 @@ def token_stream(
     return np.memmap(path, dtype=dtype, mode="r"), key
 
 
+def shared_token_cache() -> Path | None:
+    """`$LEXIGRAFT_CACHE/tokens`: where trainings on the same text share its tokens, if it is set.
+
+    Otherwise each training keeps them beside its checkpoints, and they go when it has ended.
+    """
+    folder = os.environ.get("LEXIGRAFT_CACHE", "")
+    return Path(folder) / "tokens" if folder else None
+
+
 class PackedSequences:
     """Sequences of `length` tokens cut from a token stream; `rows` gives some of them as ids_BL."""
 
