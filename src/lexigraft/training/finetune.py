@@ -151,7 +151,9 @@ def _identity(
     return {
         **chosen,
         "seed": seed,
-        "model": {path.name: sha256_file(path) for path in files if path.is_file()},
+        # A model of the hub is known by its name, one on disk by what is in it.
+        "model": {path.name: sha256_file(path) for path in files if path.is_file()}
+        or str(model_folder),
         "collection": sha256_file(collection_folder / "manifest.json"),
         "scores": sha256_file(scores.path) if scores is not None else None,
     }
