@@ -9,6 +9,7 @@ from lexigraft.corpora.evaluation_set import EvaluationSet
 from lexigraft.errors import LexigraftError
 from lexigraft.retrieval import ENGINES, Vectors, search
 from lexigraft.retrieval.vectors import shard_name, write_shard
+from lexigraft.specs.options import RetrieveOptions
 
 SET = EvaluationSet("tiny", {"d": "graph", "e": "matrix"}, {"d": "graph matrix"}, {"d": {"e": 1}})
 
@@ -23,24 +24,24 @@ def vectors(folder: Path, documents: list[str]) -> Path:
 
 def test_engines(tmp_path: Path) -> None:
     assert set(ENGINES) == {"exact", "bm25"}
-    exact = search("exact", SET, vectors(tmp_path, ["d", "e"]), depth=5)
+    exact = search(SET, vectors(tmp_path, ["d", "e"]), RetrieveOptions(engine="exact", depth=5))
     assert exact.run() == {"d": ["d", "e"]}
-    assert search("bm25", SET, depth=5).run() == {"d": ["d", "e"]}
+    assert search(SET, None, RetrieveOptions(engine="bm25", depth=5)).run() == {"d": ["d", "e"]}
     SET.remove_self_match = True
-    assert search("exact", SET, tmp_path, depth=5).run() == {"d": ["e"]}
-    assert search("bm25", SET, depth=5).run() == {"d": ["e"]}
+    assert search(SET, tmp_path, RetrieveOptions(engine="exact", depth=5)).run() == {"d": ["e"]}
+    assert search(SET, None, RetrieveOptions(engine="bm25", depth=5)).run() == {"d": ["e"]}
     SET.remove_self_match = False
 
 
 def test_refusals(tmp_path: Path) -> None:
     folder = vectors(tmp_path, ["d", "f"])
     with pytest.raises(LexigraftError, match="'exakt' found; allowed are exact, bm25"):
-        search("exakt", SET, folder)
+        search(SET, folder, RetrieveOptions(engine="exakt"))  # type: ignore[arg-type]
     with pytest.raises(LexigraftError, match="depth: 0 found"):
-        search("bm25", SET, depth=0)
+        search(SET, None, RetrieveOptions(engine="bm25", depth=0))
     with pytest.raises(LexigraftError, match="needs vectors"):
-        search("exact", SET)
+        search(SET)
     with pytest.raises(LexigraftError, match="BM25 reads texts"):
-        search("bm25", SET, folder)
+        search(SET, folder, RetrieveOptions(engine="bm25"))
     with pytest.raises(LexigraftError, match="are not the 2 of the set tiny"):
-        search("exact", SET, folder)
+        search(SET, folder)

@@ -13,13 +13,12 @@ import bm25s
 import numpy as np
 import scipy.sparse
 from bm25s.stopwords import STOPWORDS_EN
+from Stemmer import Stemmer
 
 from lexigraft.retrieval.exact import BLOCK_DOCUMENTS, search_matrices
 from lexigraft.retrieval.hits import Hits
-from lexigraft.retrieval.porter import stem
 
-K1 = 0.9
-B = 0.4
+PORTER = Stemmer("porter")
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 POSSESSIVE = re.compile(r"['’]s$")
 STOP_WORDS = frozenset(STOPWORDS_EN)
@@ -28,7 +27,7 @@ STOP_WORDS = frozenset(STOPWORDS_EN)
 def terms(text: str) -> list[str]:
     """Terms of a text: words, lower-cased, without possessive s and stop words, stemmed."""
     words = (POSSESSIVE.sub("", word) for word in WORD.findall(text.lower()))
-    return [stem(word) for word in words if word not in STOP_WORDS]
+    return PORTER.stemWords([word for word in words if word not in STOP_WORDS])
 
 
 def search_bm25(
@@ -36,8 +35,8 @@ def search_bm25(
     documents: Mapping[str, str],
     depth: int,
     *,
-    k1: float = K1,
-    b: float = B,
+    k1: float = 0.9,
+    b: float = 0.4,
     remove_self_match: bool = False,
 ) -> Hits:
     """The `depth` best documents of each query; a document without any of its terms is not found.

@@ -1,6 +1,6 @@
 """Search engines behind one interface: an evaluation set in, rankings out.
 
-An engine is a function `(evaluation_set, vectors_folder, depth) -> Hits`, registered by name; one
+An engine is a function `(evaluation_set, vectors_folder, options) -> Hits`, registered by name; one
 that needs no vectors is given None.
 """
 
@@ -13,28 +13,31 @@ from lexigraft.retrieval.bm25 import search_bm25
 from lexigraft.retrieval.exact import search_vectors
 from lexigraft.retrieval.hits import Hits
 from lexigraft.retrieval.vectors import Vectors
+from lexigraft.specs.options import RetrieveOptions
 
-Engine = Callable[[EvaluationSet, Path | None, int], Hits]
+Engine = Callable[[EvaluationSet, Path | None, RetrieveOptions], Hits]
 
 
 def search(
-    engine: str, evaluation_set: EvaluationSet, vectors: Path | None = None, *, depth: int = 1000
+    evaluation_set: EvaluationSet,
+    vectors: Path | None = None,
+    options: RetrieveOptions | None = None,
 ) -> Hits:
     """Rank the documents of a set for its judged queries.
 
     Args:
-        engine: a name of `ENGINES`.
         vectors: folder with `queries` and `documents` of this set; None for BM25.
-        depth: documents kept for each query.
+        options: engine, depth and the engine's own settings.
 
     Raises:
         LexigraftError: an unknown engine, vectors that are missing or of other texts,
             or vectors for an engine that reads none.
     """
-    refuse_unknown_engine(engine)
-    if depth < 1:
-        raise LexigraftError(f"depth: {depth} found; at least 1 is allowed")
-    return ENGINES[engine](evaluation_set, vectors, depth)
+    options = options or RetrieveOptions()
+    refuse_unknown_engine(options.engine)
+    if options.depth < 1:
+        raise LexigraftError(f"depth: {options.depth} found; at least 1 is allowed")
+    return ENGINES[options.engine](evaluation_set, vectors, options)
 
 
 def refuse_unknown_engine(engine: str) -> None:
@@ -43,7 +46,7 @@ def refuse_unknown_engine(engine: str) -> None:
         raise LexigraftError(f"engine: {engine!r} found; allowed are {', '.join(ENGINES)}")
 
 
-def _exact(evaluation_set: EvaluationSet, vectors: Path | None, depth: int) -> Hits:
+def _exact(evaluation_set: EvaluationSet, vectors: Path | None, options: RetrieveOptions) -> Hits:
     if vectors is None:
         raise LexigraftError(f"{evaluation_set.name}: the exact engine needs vectors")
     queries, documents = Vectors.open(vectors, "queries"), Vectors.open(vectors, "documents")
@@ -54,16 +57,18 @@ def _exact(evaluation_set: EvaluationSet, vectors: Path | None, depth: int) -> H
                 f"not the {len(texts)} of the set {evaluation_set.name}"
             )
     remove = evaluation_set.remove_self_match
-    return search_vectors(queries, documents, depth, remove_self_match=remove)
+    return search_vectors(queries, documents, options.depth, remove_self_match=remove)
 
 
-def _bm25(evaluation_set: EvaluationSet, vectors: Path | None, depth: int) -> Hits:
+def _bm25(evaluation_set: EvaluationSet, vectors: Path | None, options: RetrieveOptions) -> Hits:
     if vectors is not None:
         raise LexigraftError(f"{vectors}: BM25 reads texts, not vectors")
     return search_bm25(
         evaluation_set.queries,
         evaluation_set.documents,
-        depth,
+        options.depth,
+        k1=options.k1,
+        b=options.b,
         remove_self_match=evaluation_set.remove_self_match,
     )
 

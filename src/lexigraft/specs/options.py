@@ -139,6 +139,10 @@ class RetrieveOptions:
     """Search engine."""
     depth: int = 1000
     """Documents kept for each query."""
+    k1: float = 0.9
+    """BM25's saturation of term frequency."""
+    b: float = 0.4
+    """BM25's strength of length normalisation."""
 
 
 @dataclass(frozen=True, kw_only=True)

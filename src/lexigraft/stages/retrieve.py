@@ -6,7 +6,6 @@ from typing import Any
 from lexigraft.corpora.collection import Collection
 from lexigraft.errors import LexigraftError
 from lexigraft.files import read_json, write_json
-from lexigraft.retrieval import bm25
 from lexigraft.retrieval.engines import search
 from lexigraft.retrieval.hits import Hits, write_rankings
 from lexigraft.specs.stages import RetrieveSpec
@@ -31,14 +30,14 @@ def run(spec: RetrieveSpec, job: Job) -> None:
             if vectors and name not in encoded:
                 raise LexigraftError(f"{vectors / 'encode.json'}: no vectors of the set {name!r}")
             folder = vectors / name if vectors else None
-            hits = search(spec.engine, evaluation_set, folder, depth=spec.depth)
+            hits = search(evaluation_set, folder, spec)
             facts[name] = describe(hits, encoded.get(name))
             yield name, hits
 
     write_rankings(job.out / "rankings.parquet", rankings())
     record: dict[str, Any] = {"engine": spec.engine, "depth": spec.depth}
     if spec.engine == "bm25":
-        record |= {"k1": bm25.K1, "b": bm25.B}
+        record |= {"k1": spec.k1, "b": spec.b}
     write_json(job.out / "retrieve.json", record | {"sets": facts})
 
 

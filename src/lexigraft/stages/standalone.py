@@ -9,16 +9,17 @@ from lexigraft.corpora.evaluation_set import EvaluationSet
 from lexigraft.encoders.loading import load_encoder
 from lexigraft.errors import LexigraftError
 from lexigraft.files import whole_folder, write_json
-from lexigraft.retrieval.bm25 import K1, B
 from lexigraft.retrieval.engines import refuse_unknown_engine, search
 from lexigraft.retrieval.hits import Hits, write_rankings
+from lexigraft.specs.options import RetrieveOptions
 from lexigraft.specs.stages import EvaluateSpec
 from lexigraft.stages.encode import device, encode_set
 from lexigraft.stages.evaluate import measure, write_results
 from lexigraft.stages.retrieve import describe
 
 log = logging.getLogger(__name__)
-DEPTH = 1000
+EXACT = RetrieveOptions()
+BM25 = RetrieveOptions(engine="bm25")
 METRICS = EvaluateSpec(collection="-", run="-").metrics
 SELF_MATCH_SETS = ("arguana", "quora")
 """BEIR sets whose queries are documents of the corpus and whose benchmark leaves them out."""
@@ -61,7 +62,7 @@ def evaluate_model(
         query_length=query_length or encoder.default_length("query"),
         document_length=document_length or encoder.default_length("document"),
     )
-    hits = search(engine, evaluation_set, vectors, depth=DEPTH)
+    hits = search(evaluation_set, vectors, EXACT)
     facts = _write(evaluation_set, hits, encoded, out, {"engine": engine, "model": str(model)})
     shutil.rmtree(checkpoints, ignore_errors=True)
     return facts
@@ -74,8 +75,8 @@ def evaluate_bm25(*, dataset: Path, split: str = "test", out: Path) -> dict[str,
         LexigraftError: the data set cannot be read.
     """
     evaluation_set = _read(dataset, split)
-    hits = search("bm25", evaluation_set, depth=DEPTH)
-    return _write(evaluation_set, hits, None, out, {"engine": "bm25", "k1": K1, "b": B})
+    hits = search(evaluation_set, None, BM25)
+    return _write(evaluation_set, hits, None, out, {"engine": "bm25", "k1": BM25.k1, "b": BM25.b})
 
 
 def _read(dataset: Path, split: str) -> EvaluationSet:
@@ -97,7 +98,9 @@ def _write(
     facts, evaluation = measure(evaluation_set, hits.run(), METRICS, described)
     with whole_folder(out) as partial:
         write_rankings(partial / "rankings.parquet", iter([(name, hits)]))
-        write_json(partial / "retrieve.json", record | {"depth": DEPTH, "sets": {name: described}})
+        write_json(
+            partial / "retrieve.json", record | {"depth": EXACT.depth, "sets": {name: described}}
+        )
         write_results(partial, {name: facts}, {name: evaluation})
     measured = ", ".join(f"{metric} {facts[metric]:.4f}" for metric in METRICS)
     log.info("%s: %s (%d queries)", name, measured, facts["queries"])
