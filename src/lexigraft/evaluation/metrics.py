@@ -60,19 +60,19 @@ def evaluate(
     wanted = {name: _parse(name) for name in metrics}
     if not qrels:
         raise LexigraftError("evaluation: no judged query")
-    depth = max((cutoff for _, cutoff in wanted.values()), default=0)
     per_query: dict[str, dict[str, float]] = {name: dict.fromkeys(qrels, 0.0) for name in wanted}
     queries = list(qrels)
     for start in range(0, len(queries), QUERIES_AT_ONCE):
         some = queries[start : start + QUERIES_AT_ONCE]
-        ranked = {query: _ranking(query, run.get(query, ()))[:depth] for query in some}
+        ranked = {query: _ranking(query, run.get(query, ())) for query in some}
         judged = [Qrel(q, d, int(grade)) for q in some for d, grade in qrels[q].items()]
         for name, (measure, cutoff) in wanted.items():
-            cut = cutoff if measure == "mrr" else depth
             scored = [
                 ScoredDoc(query, document, float(-rank))
                 for query, documents in ranked.items()
-                for rank, document in enumerate(documents[:cut])
+                for rank, document in enumerate(documents[:cutoff])
+                # Recall asks which judged documents are found, and most found ones are not judged.
+                if measure != "recall" or document in qrels[query]
             ]
             asked = RR if measure == "mrr" else MEASURES[measure] @ cutoff
             if not judged or not scored:
