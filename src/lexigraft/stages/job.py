@@ -18,6 +18,7 @@ from typing import Any
 from lexigraft.errors import LexigraftError
 from lexigraft.files import sha256_file, whole_folder, write_json
 from lexigraft.specs.base import StageSpec
+from lexigraft.stages.locks import alone
 
 log = logging.getLogger(__name__)
 RECORDED_PACKAGES = ("lexigraft", "torch", "transformers", "tokenizers", "numpy", "scipy", "bm25s")
@@ -55,13 +56,18 @@ def execute(
         _assist(spec, inputs, out, run)
         return
     checkpoints = out.with_name(f".{out.name}.checkpoints")
+    record = {"id": out.name, **spec.record()}
     start = time.time()
-    log.info("%s: start", out.name)
-    with whole_folder(out) as partial:
-        run(spec, Job(inputs, partial, checkpoints))
-        write_json(partial / "spec.json", {"id": out.name, **spec.record()})
-        write_json(partial / "provenance.json", provenance(spec, inputs, time.time() - start))
-    shutil.rmtree(checkpoints, ignore_errors=True)
+    with alone(out) as waited:
+        if waited and read_spec(out) == record:
+            log.info("%s: the other process has made it", out.name)
+            return
+        log.info("%s: start", out.name)
+        with whole_folder(out) as partial:
+            run(spec, Job(inputs, partial, checkpoints))
+            write_json(partial / "spec.json", record)
+            write_json(partial / "provenance.json", provenance(spec, inputs, time.time() - start))
+        shutil.rmtree(checkpoints, ignore_errors=True)
     log.info("%s: done in %.0f s", out.name, time.time() - start)
 
 
