@@ -1,5 +1,6 @@
 """The plan as the Snakefile asks for it."""
 
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +20,9 @@ def load_plan(root: str, values: Mapping[str, Any]) -> Plan:
         WorkflowError: the configuration is wrong; Snakemake prints its one sentence and stops.
     """
     try:
-        return build_plan(load_config(Path(root), values, sys.argv))
+        plan = build_plan(load_config(Path(root), values, sys.argv))
     except LexigraftError as error:
         raise WorkflowError(str(error)) from None
+    # Jobs inherit it: a text that several trainings read is tokenised once.
+    os.environ.setdefault("LEXIGRAFT_CACHE", str(plan.config.results.resolve() / "cache"))
+    return plan
