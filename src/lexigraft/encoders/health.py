@@ -12,8 +12,11 @@ import torch
 
 DENSE_SHARE = 0.95
 """Dense collapse: at least this share of entries is active, so nothing is selected."""
-SAME_COSINE = 0.95
-"""Dense collapse: unrelated texts have at least this mean cosine, so none stands out."""
+SAME_COSINE_SPARSE = 0.85
+"""Dense collapse of a sparse head: unrelated texts have at least this mean cosine (trained sparse
+heads that retrieve have 0.1 to 0.3)."""
+SAME_COSINE_DENSE = 0.95
+"""The same of a dense head, whose mean-pooled states all lie in a narrow cone to begin with."""
 DEAD_TERMS = 1.0
 """Dead outputs: fewer active entries than this in an average text ..."""
 DEAD_TEXTS = 0.5
@@ -61,9 +64,10 @@ def health(rep_NV: Any, *, sparse: bool = True) -> Health:
         total_V = matrix.T @ scale_N
         cosine = float((total_V @ total_V - M) / (M * (M - 1)))
     share = float(active_N.mean() / V)
+    alike = SAME_COSINE_SPARSE if sparse else SAME_COSINE_DENSE
     if sparse and (active_N.mean() < DEAD_TERMS or (active_N == 0).mean() >= DEAD_TEXTS):
         verdict = "dead outputs"
-    elif (sparse and share >= DENSE_SHARE) or (cosine is not None and cosine >= SAME_COSINE):
+    elif (sparse and share >= DENSE_SHARE) or (cosine is not None and cosine >= alike):
         verdict = "dense collapse"
     else:
         verdict = "healthy"

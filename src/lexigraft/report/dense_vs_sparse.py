@@ -89,7 +89,10 @@ def dense_vs_sparse(experiment: PlannedExperiment, table: Table) -> Figure:
     axes = figure.subplots(
         1, len(panels), sharey=True, width_ratios=[_extent(shown[side]) for side, _ in panels]
     )
-    axes[0].set_ylim(0, HEADROOM * max((bar.value + bar.spread for bar in bars), default=1.0))
+    tallest = max((bar.value + bar.spread for bar in bars), default=1.0)
+    collapsed = max((bar.value for bar in bars if bar.collapse), default=0.0)
+    # A collapsed bar carries its verdict upright above it.
+    axes[0].set_ylim(0, max(HEADROOM * tallest, collapsed + 0.6 * tallest))
     for panel, (side, title) in zip(axes, panels, strict=True):
         _draw(panel, shown[side])
         panel.set_title(title, loc="left", fontsize=9.5, fontweight="bold", pad=8)
