@@ -14,5 +14,6 @@ rule backbone:
         gpu=1,
     params:
         options=lambda w: PLAN.options(w.id),
+        launcher=lambda w, resources: launcher(resources.gpu),
     shell:
-        "lexigraft backbone {params.options} --out {output} --log {log}"
+        "{params.launcher}lexigraft backbone {params.options} --out {output} --log {log}"

@@ -14,5 +14,6 @@ rule finetune:
         gpu=1,
     params:
         options=lambda w: PLAN.options(w.id),
+        launcher=lambda w, resources: launcher(resources.gpu),
     shell:
-        "lexigraft finetune {params.options} --out {output} --log {log}"
+        "{params.launcher}lexigraft finetune {params.options} --out {output} --log {log}"

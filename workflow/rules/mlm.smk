@@ -14,5 +14,6 @@ rule mlm:
         gpu=1,
     params:
         options=lambda w: PLAN.options(w.id),
+        launcher=lambda w, resources: launcher(resources.gpu),
     shell:
-        "lexigraft mlm {params.options} --out {output} --log {log}"
+        "{params.launcher}lexigraft mlm {params.options} --out {output} --log {log}"

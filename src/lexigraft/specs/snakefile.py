@@ -26,3 +26,10 @@ def load_plan(root: str, values: Mapping[str, Any]) -> Plan:
     # Jobs inherit it: a text that several trainings read is tokenised once.
     os.environ.setdefault("LEXIGRAFT_CACHE", str(plan.config.results.resolve() / "cache"))
     return plan
+
+
+def launcher(gpus: int) -> str:
+    """What stands before a training's command: torchrun where a profile gives it several GPUs."""
+    if gpus <= 1:
+        return ""
+    return f"torchrun --standalone --nproc-per-node {gpus} --no-python "
