@@ -1,0 +1,64 @@
+"""The command: every stage has one, bad input is one sentence and code 2, imports stay light."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from lexigraft.cli import COMMAND_OF_STAGE, app
+from lexigraft.specs.plan import flag
+from lexigraft.specs.stages import STAGES
+
+HEAVY = ("torch", "transformers", "pandas", "scipy", "matplotlib", "datasets", "snakemake")
+runner = CliRunner()
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_option_of_a_stage_is_an_option_of_its_command(stage: str) -> None:
+    shown = runner.invoke(app, [COMMAND_OF_STAGE.get(stage, stage), "--help"]).output
+    for name in STAGES[stage].__dataclass_fields__:
+        if name not in ("name", "stage", "version"):
+            assert f"--{flag(name)}" in shown
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "lexigraft.cli", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_sentence_and_code_2_for_bad_input(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "x.log"
+    done = run(
+        *("retrieve", "--collection", str(tmp_path / "absent")),
+        *("--out", str(tmp_path / "out"), "--log", str(log)),
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.endswith(f"error: --collection: no such folder: {tmp_path / 'absent'}\n")
+    assert "no such folder" in log.read_text(encoding="utf-8")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_misspelt_strategy_names_the_allowed_ones(tmp_path: Path) -> None:
+    done = run("transfer", "--source", "x", "--target", "y", "--init", "semantik", "--out", "z")
+    assert done.returncode == 2
+    assert "'semantik' is not one of 'semantic', 'subtoken', 'random_new'" in done.stderr
+
+
+def test_a_file_in_the_way_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = run(
+        *("backbone", "--origin", "folder", "--location", "x"),
+        *("--out", str(tmp_path / "file" / "out")),
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert str(tmp_path / "file") in done.stderr
+
+
+def test_the_command_itself_imports_nothing_heavy() -> None:
+    code = "import sys, lexigraft.cli; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert [name for name in HEAVY if name in done.stdout.split()] == []
