@@ -6,6 +6,8 @@ rule calibrate:
         directory(f"{RESULTS}/calibrate/{{id}}"),
     log:
         f"{RESULTS}/logs/calibrate/{{id}}.log",
+    # The longest chains of stages go through here: they start first.
+    priority: 10
     conda:
         "../../envs/cpu.yaml"
     resources:

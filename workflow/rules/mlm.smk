@@ -6,6 +6,8 @@ rule mlm:
         directory(f"{RESULTS}/mlm/{{id}}"),
     log:
         f"{RESULTS}/logs/mlm/{{id}}.log",
+    # The longest chains of stages go through here: they start first.
+    priority: 10
     conda:
         "../../envs/cpu.yaml"
     resources:

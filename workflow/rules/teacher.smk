@@ -6,6 +6,8 @@ rule teacher:
         directory(f"{RESULTS}/teacher/{{id}}"),
     log:
         f"{RESULTS}/logs/teacher/{{id}}.log",
+    # The longest chains of stages go through here: they start first.
+    priority: 10
     conda:
         "../../envs/cpu.yaml"
     resources:

@@ -6,6 +6,8 @@ rule transfer:
         directory(f"{RESULTS}/transfer/{{id}}"),
     log:
         f"{RESULTS}/logs/transfer/{{id}}.log",
+    # The longest chains of stages go through here: they start first.
+    priority: 10
     conda:
         "../../envs/cpu.yaml"
     resources:
