@@ -1,8 +1,13 @@
 """What all tests share: where the repository is, and the material that lies beside it."""
 
+import os
 from pathlib import Path
 
 import pytest
+
+# One thread, as a job of the workflow has: sums of floats depend on how many there are. Set before
+# anything imports torch, for this process and those that tests start.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"
