@@ -31,7 +31,12 @@ def run(root: Path, results: Path, *targets: str) -> str:
 def hashes(results: Path) -> dict[str, str]:
     """What must not depend on when, how often or how fast something was run."""
     found = {}
-    for pattern in ("*/*/model.safetensors", "*/*/metrics.json", "*/*/manifest.json", "tables/*.md"):
+    for pattern in (
+        "*/*/model.safetensors",
+        "*/*/metrics.json",
+        "*/*/manifest.json",
+        "tables/*.md",
+    ):
         for path in results.glob(pattern):
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
             found[str(path.relative_to(results))] = digest
