@@ -27,6 +27,8 @@ app = typer.Typer(
 )
 COMMAND_OF_STAGE = {"evaluate": "metrics"}
 SHORT_NAMES = {"initialisation": "--init"}
+FULL_DISK = ("No space left", "os error 28", "inline_container.cc")
+"""How a full disk is told by what writes past Python: safetensors, and torch's archives."""
 Out = Annotated[Path, typer.Option(help="Folder to write; whole or absent.")]
 Log = Annotated[Path | None, typer.Option(help="File that the log is written to as well.")]
 
@@ -45,7 +47,9 @@ def told_in_one_sentence(command: Callable[..., None]) -> Callable[..., None]:
                 _stop(f"{error.filename or 'file system'}: {error.strerror or error}", 2)
             except KeyboardInterrupt:
                 _stop("stopped; the same command goes on from the last checkpoint", 130)
-            except Exception:
+            except Exception as error:
+                if any(mark in str(error) for mark in FULL_DISK):
+                    _stop(f"no space left to write to ({str(error).splitlines()[0]})", 2)
                 logging.getLogger("lexigraft").exception("unexpected error")
                 raise typer.Exit(1) from None
 

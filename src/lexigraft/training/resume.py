@@ -65,6 +65,10 @@ def training_arguments(
     for name, value in (("steps", steps), ("batch_size", batch_size)):
         if value < 1:
             raise LexigraftError(f"{name}: {value} found, at least 1 is needed")
+    rates = {"learning_rate": learning_rate, "weight_decay": weight_decay}
+    for name, rate in {**rates, "warmup_steps": warmup_steps}.items():
+        if not 0 <= rate < math.inf:
+            raise LexigraftError(f"{name}: {rate} found, 0 or more is needed")
     logging_steps = logging_steps or min(max(1, steps // 200), 100)
     save_steps = save_steps or min(max(50, steps // 10), 1000)
     save_steps = math.ceil(save_steps / logging_steps) * logging_steps
