@@ -62,3 +62,31 @@ def test_the_command_itself_imports_nothing_heavy() -> None:
     code = "import sys, lexigraft.cli; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert [name for name in HEAVY if name in done.stdout.split()] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--learning-rate", "-1"), "--learning-rate: found -1.0; allowed: 0 or more"),
+        (("--learning-rate", "nan"), "--learning-rate: found nan; allowed: a finite number"),
+        (("--mask-probability", "0"), "--mask-probability: found 0.0; allowed: between 0 and 1"),
+        (("--micro-batch-size", "-1"), "--micro-batch-size: found -1; allowed: 0 or more"),
+        (("--seed", "-1"), "--seed: found -1; allowed: 0 to 4294967295"),
+    ],
+)
+def test_an_option_out_of_range_leaves_nothing(
+    tmp_path: Path, words: tuple[str, str], sentence: str
+) -> None:
+    (tmp_path / "text").mkdir()
+    inputs = ["--model", str(tmp_path / "m"), "--text", str(tmp_path / "text")]
+    done = runner.invoke(app, ["mlm", *inputs, *words, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2
+    assert sentence in done.output
+    assert [path.name for path in tmp_path.iterdir()] == ["text"]
+
+
+def test_a_dataset_is_never_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text("{}")
+    done = runner.invoke(app, ["bm25", "--dataset", str(tmp_path), "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    assert (tmp_path / "corpus.jsonl").read_text() == "{}"

@@ -38,6 +38,9 @@ def told_in_one_sentence(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def wrapped(*args: Any, log: Path | None = None, **kwargs: Any) -> None:
+        if log is not None and _unwritable(log):
+            typer.echo(f"error: --log {log}: cannot be written to", err=True)
+            raise typer.Exit(2)
         with log_to(log):
             try:
                 command(*args, **kwargs)
@@ -62,6 +65,15 @@ def told_in_one_sentence(command: Callable[..., None]) -> Callable[..., None]:
     wrapped.__annotations__ = {p.name: p.annotation for p in shown}
     del wrapped.__wrapped__
     return wrapped
+
+
+def _unwritable(path: Path) -> bool:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("a").close()
+    except OSError:
+        return True
+    return False
 
 
 def _stop(sentence: str, code: int) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,38 @@ def whole_file(path: Path) -> Iterator[Path]:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+OUTPUT_MARKS = ("spec.json", "retrieve.json")
+"""Every folder that a command of ours wrote holds one of these."""
+
+
+def refuse_taken(out: Path, inputs: Iterable[Path] = ()) -> None:
+    """Refuse to write where something would be lost.
+
+    Raises:
+        LexigraftError: `out` is a file or a folder that no command of ours wrote, or it is or holds
+            an input or the current folder.
+    """
+    full = out.resolve()
+    above = next(path for path in (full, *full.parents) if path.exists())
+    if not above.is_dir():
+        raise LexigraftError(f"--out {out}: {above} is a file in the way; a folder is needed")
+    for path in (*(Path(folder).resolve() for folder in inputs), Path.cwd()):
+        if full == path or full in path.parents:
+            raise LexigraftError(
+                f"--out {out}: writing there would remove {path}; choose another folder"
+            )
+    held = (
+        sorted(p.name for p in full.iterdir() if not p.name.startswith("."))
+        if above == full
+        else []
+    )
+    if held and not any(mark in held for mark in OUTPUT_MARKS):
+        raise LexigraftError(
+            f"--out {out}: holds {held[0]!r} and is no earlier output; "
+            "choose an absent or empty folder"
+        )
 
 
 @contextmanager

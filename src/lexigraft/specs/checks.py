@@ -1,28 +1,27 @@
 """Combinations of a run's fields that make no sense, refused before anything is planned."""
 
 import math
+from dataclasses import fields
 
 from lexigraft.errors import LexigraftError
+from lexigraft.specs.base import StageSpec
 from lexigraft.specs.chain import DISTILLING
 from lexigraft.specs.config import Scale
 from lexigraft.specs.run import Run, axes
 
-SHARES = ("mlm.mask_probability", "calibrate.rate")
+SHARES = ("mask_probability", "rate")
 AT_LEAST_ONE = (
-    "mlm.steps",
-    "mlm.batch_size",
-    "mlm.length",
-    "mlm.new_token_weight",
-    "calibrate.probes",
-    "calibrate.length",
-    "finetune.steps",
-    "finetune.batch_size",
-    "finetune.query_length",
-    "finetune.document_length",
-    "encode.query_length",
-    "encode.document_length",
-    "retrieve.depth",
+    "steps",
+    "batch_size",
+    "length",
+    "new_token_weight",
+    "probes",
+    "query_length",
+    "document_length",
+    "depth",
 )
+ABOVE_ZERO = ("score_scale",)
+LARGEST_SEED = 2**32 - 1
 
 
 def check_run(run: Run, scale: Scale, where: str) -> None:
@@ -45,18 +44,40 @@ def value(run: Run, axis: str) -> object:
     return found
 
 
+def out_of_range(name: str, found: object) -> str:
+    """What is wrong with the value of a field of that name; empty if nothing."""
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return ""
+    if not math.isfinite(found):
+        return f"found {found}; allowed: a finite number"
+    if name in SHARES and not 0 < found < 1:
+        return f"found {found}; allowed: between 0 and 1, both excluded"
+    if name in AT_LEAST_ONE and found < 1:
+        return f"found {found}; allowed: 1 or more"
+    if name in ABOVE_ZERO and found <= 0:
+        return f"found {found}; allowed: above 0"
+    if name == "seed" and not 0 <= found <= LARGEST_SEED:
+        return f"found {found}; allowed: 0 to {LARGEST_SEED}"
+    if name != "shift" and found < 0:
+        return f"found {found}; allowed: 0 or more"
+    return ""
+
+
+def check_fields(spec: StageSpec) -> None:
+    """Refuse a stage's options that are out of range, before any work.
+
+    Raises:
+        LexigraftError: the message names the option, the value found and what is allowed.
+    """
+    for field in fields(spec):
+        if problem := out_of_range(field.name, getattr(spec, field.name)):
+            raise LexigraftError(f"--{field.name.replace('_', '-')}: {problem}")
+
+
 def _ranges(run: Run) -> str:
     for axis, _ in axes():
-        found = value(run, axis)
-        if isinstance(found, float) and not math.isfinite(found):
-            return f"{axis}: found {found}; allowed: a finite number"
-        if axis in SHARES and not 0 < float(str(found)) < 1:
-            return f"{axis}: found {found}; allowed: between 0 and 1, both excluded"
-        if axis in AT_LEAST_ONE and float(str(found)) < 1:
-            return f"{axis}: found {found}; allowed: 1 or more"
-        signed = axis in ("calibrate.shift", "seed")
-        if isinstance(found, int | float) and not signed and found < 0:
-            return f"{axis}: found {found}; allowed: 0 or more"
+        if problem := out_of_range(axis.split(".")[-1], value(run, axis)):
+            return f"{axis}: {problem}"
     shares = run.mlm.corruption
     if len(shares) != 3 or min(shares) < 0 or not math.isclose(sum(shares), 1):
         return f"mlm.corruption: found {list(shares)}; allowed: three shares that sum to 1"

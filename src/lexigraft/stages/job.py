@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from lexigraft.errors import LexigraftError
-from lexigraft.files import sha256_file, whole_folder, write_json
+from lexigraft.files import refuse_taken, sha256_file, whole_folder, write_json
 from lexigraft.specs.base import StageSpec
+from lexigraft.specs.checks import check_fields
 from lexigraft.stages.locks import alone
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,8 @@ def execute(
         # A model may be the hub's: its loader says what is wrong with it.
         if kinds[name] != "model" and not folder.is_dir():
             raise LexigraftError(f"--{name}: no such folder: {folder}")
+    check_fields(spec)
+    refuse_taken(out, inputs.values())
     if int(os.environ.get("RANK", "0")) > 0:
         _assist(spec, inputs, out, run)
         return

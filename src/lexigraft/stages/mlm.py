@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 from lexigraft.encoders.masked_lm import load_masked_lm, save_masked_lm
+from lexigraft.encoders.saving import refuse_long_input
 from lexigraft.errors import LexigraftError
 from lexigraft.files import read_json, write_json
 from lexigraft.specs.stages import MlmSpec
@@ -25,6 +26,7 @@ def run(spec: MlmSpec, job: Job) -> None:
         LexigraftError: the model has no masked-language-model head, or training is refused.
     """
     model, tokenizer = load_masked_lm(job.inputs["model"])
+    refuse_long_input(model, spec.length, f"{job.inputs['model']}, length")
     new_tokens = job.inputs["model"] / NEW_TOKENS
     new_ids = _read_ids(new_tokens) if new_tokens.is_file() else []
     result = train_masked_lm(

@@ -8,7 +8,7 @@ from typing import Any
 from lexigraft.corpora.evaluation_set import EvaluationSet
 from lexigraft.encoders.loading import load_encoder
 from lexigraft.errors import LexigraftError
-from lexigraft.files import whole_folder, write_json
+from lexigraft.files import refuse_taken, whole_folder, write_json
 from lexigraft.retrieval.engines import refuse_unknown_engine, search
 from lexigraft.retrieval.hits import Hits, write_rankings
 from lexigraft.specs.options import RetrieveOptions
@@ -50,6 +50,7 @@ def evaluate_model(
     refuse_unknown_engine(engine)
     if engine == "bm25":
         raise LexigraftError("engine: bm25 needs no model; use `lexigraft bm25`")
+    refuse_taken(out, [dataset, model])
     evaluation_set = _read(dataset, split)
     encoder = load_encoder(model, device=device())
     checkpoints = out.with_name(f".{out.name}.checkpoints")
@@ -74,6 +75,7 @@ def evaluate_bm25(*, dataset: Path, split: str = "test", out: Path) -> dict[str,
     Raises:
         LexigraftError: the data set cannot be read.
     """
+    refuse_taken(out, [dataset])
     evaluation_set = _read(dataset, split)
     hits = search(evaluation_set, None, BM25)
     return _write(evaluation_set, hits, None, out, {"engine": "bm25", "k1": BM25.k1, "b": BM25.b})

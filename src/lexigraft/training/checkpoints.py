@@ -67,6 +67,7 @@ class Checkpoints:
 
     def _folders(self, *, whole: bool) -> list[Path]:
         found = [p for p in self.folder.glob(f"{PREFIX}*") if p.is_dir()]
+        found = [p for p in found if p.name.removeprefix(PREFIX).isdecimal()]
         found = [p for p in found if (p / MARKER).is_file() == whole]
         return sorted(found, key=lambda p: int(p.name.removeprefix(PREFIX)))
 
@@ -80,6 +81,10 @@ class Checkpoints:
                 )
             write_json(path, self.identity)
             return
+        if not self._folders(whole=True):
+            # Nothing was saved, as after options that were refused: there is nothing to protect.
+            write_json(path, self.identity)
+            return
         found = read_json(path)
         if found != self.identity:
             what = _difference(found, self.identity)
@@ -89,7 +94,13 @@ class Checkpoints:
             )
 
     def _verify(self, checkpoint: Path) -> None:
-        for name, stated in read_json(checkpoint / MARKER).items():
+        listed = read_json(checkpoint / MARKER)
+        if not isinstance(listed, dict) or not listed:
+            raise LexigraftError(
+                f"{checkpoint}: corrupt checkpoint ({MARKER} lists no files); remove that folder "
+                f"to go on from the one before, or {self.folder} to start again"
+            )
+        for name, stated in listed.items():
             problem = _problem(checkpoint / name, stated)
             if problem:
                 raise LexigraftError(
