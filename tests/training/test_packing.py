@@ -64,13 +64,14 @@ def test_the_file_is_used_again_for_the_same_text_and_tokenizer_only(
     tokenizer: PreTrainedTokenizerFast, tmp_path: Path
 ) -> None:
     token_stream(["a b"], tokenizer, tmp_path)
-    [path] = tmp_path.iterdir()
-    np.asarray([9, 9, 9], dtype=np.uint16).tofile(path)
-    assert token_stream(["a b"], tokenizer, tmp_path)[0].tolist() == [9, 9, 9]
+    [path] = tmp_path.glob("tokens-*.uint16")
+    written = (path.stat().st_ino, path.stat().st_mtime_ns)
+    assert token_stream(["a b"], tokenizer, tmp_path)[0].tolist() == [5, 6, SEP]
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == written
     assert token_stream(["a", "b"], tokenizer, tmp_path)[0].tolist() == [5, SEP, 6, SEP]
     tokenizer.add_tokens(["f"])
     assert token_stream(["a b"], tokenizer, tmp_path)[0].tolist() == [5, 6, SEP]
-    assert len(list(tmp_path.iterdir())) == 3
+    assert len(list(tmp_path.glob("tokens-*.uint16"))) == 3
 
 
 def test_no_text_or_too_little(tokenizer: PreTrainedTokenizerFast, tmp_path: Path) -> None:
@@ -140,3 +141,13 @@ def test_new_tokens_are_chosen_lambda_times_as_often(
     assert found["new_share_of_text"] == pytest.approx(1 / 5, abs=0.01)
     assert found["new_share_of_masked"] == pytest.approx(1 / 3, abs=0.05)
     assert found["masked_share"] == pytest.approx(0.3, abs=0.03)
+
+
+def test_a_token_file_that_was_cut_short_is_refused(
+    tokenizer: PreTrainedTokenizerFast, tmp_path: Path
+) -> None:
+    token_stream(["a b", "c"], tokenizer, tmp_path)
+    [path] = tmp_path.glob("tokens-*.uint16")
+    path.write_bytes(path.read_bytes()[:-2])
+    with pytest.raises(LexigraftError, match="not the tokens that were written"):
+        token_stream(["a b", "c"], tokenizer, tmp_path)

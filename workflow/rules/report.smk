@@ -1,6 +1,7 @@
 rule table:
     # An experiment's rows: ours beside the reported values.
     input:
+        "workflow/experiments/{experiment}.yaml",
         lambda w: PLAN.evaluations([w.experiment]),
     output:
         csv=report(
@@ -23,6 +24,7 @@ rule table:
 rule figure:
     # An experiment's picture.
     input:
+        "workflow/experiments/{experiment}.yaml",
         lambda w: PLAN.evaluations([w.experiment]),
     output:
         png=report(

@@ -205,6 +205,6 @@ def refuse_changed_meaning(plan: Plan) -> None:
             if name in stored and stored[name] != value:
                 raise LexigraftError(
                     f"{path}: {name} was {stored[name]!r} when this result was made and its id "
-                    f"means {value!r} now; remove {path.parent} or raise the version of "
-                    f"{type(spec).__name__}"
+                    f"means {value!r} now; raise the version of {type(spec).__name__}, or remove "
+                    f"{plan.config.results} whole: what was made from this result is as old"
                 )

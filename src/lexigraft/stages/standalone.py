@@ -15,6 +15,7 @@ from lexigraft.specs.options import RetrieveOptions
 from lexigraft.specs.stages import EvaluateSpec
 from lexigraft.stages.encode import device, encode_set
 from lexigraft.stages.evaluate import measure, write_results
+from lexigraft.stages.locks import alone
 from lexigraft.stages.retrieve import describe
 
 log = logging.getLogger(__name__)
@@ -51,7 +52,20 @@ def evaluate_model(
     if engine == "bm25":
         raise LexigraftError("engine: bm25 needs no model; use `lexigraft bm25`")
     refuse_taken(out, [dataset, model])
-    evaluation_set = _read(dataset, split)
+    with alone(out):
+        return _evaluate_model(
+            model, _read(dataset, split), engine, out, query_length, document_length
+        )
+
+
+def _evaluate_model(
+    model: Path,
+    evaluation_set: EvaluationSet,
+    engine: str,
+    out: Path,
+    query_length: int | None,
+    document_length: int | None,
+) -> dict[str, Any]:
     encoder = load_encoder(model, device=device())
     checkpoints = out.with_name(f".{out.name}.checkpoints")
     vectors = checkpoints / "vectors"
@@ -77,8 +91,9 @@ def evaluate_bm25(*, dataset: Path, split: str = "test", out: Path) -> dict[str,
     """
     refuse_taken(out, [dataset])
     evaluation_set = _read(dataset, split)
-    hits = search(evaluation_set, None, BM25)
-    return _write(evaluation_set, hits, None, out, {"engine": "bm25", "k1": BM25.k1, "b": BM25.b})
+    record = {"engine": "bm25", "k1": BM25.k1, "b": BM25.b}
+    with alone(out):
+        return _write(evaluation_set, search(evaluation_set, None, BM25), None, out, record)
 
 
 def _read(dataset: Path, split: str) -> EvaluationSet:

@@ -25,6 +25,7 @@ from transformers import PreTrainedTokenizerFast
 
 from lexigraft.corpora import Collection
 from lexigraft.errors import LexigraftError
+from lexigraft.files import sha256_file, whole_file
 from lexigraft.progress import track
 
 FORMAT = "1"
@@ -60,8 +61,15 @@ def token_stream(
     backend = _plain_backend(tokenizer)
     key = _stream_key(texts, backend, tokenizer)
     path = folder / f"tokens-{key[:20]}.{dtype.name}"
-    if not path.is_file():
+    record = path.with_suffix(path.suffix + ".sha256")
+    if not (path.is_file() and record.is_file()):
         _write_stream(path, texts, backend, int(tokenizer.sep_token_id), dtype)
+        with whole_file(record) as partial:
+            partial.write_text(sha256_file(path), encoding="utf-8")
+    if sha256_file(path) != record.read_text(encoding="utf-8"):
+        raise LexigraftError(
+            f"{path}: not the tokens that were written; remove it and {record.name}"
+        )
     if not path.stat().st_size:
         raise LexigraftError("masked-language-model training: the collection holds no text")
     return np.memmap(path, dtype=dtype, mode="r"), key
@@ -140,6 +148,8 @@ def _write_stream(
                 for encoding in backend.encode_batch(batch, add_special_tokens=False):
                     if encoding.ids:
                         np.asarray([*encoding.ids, sep_id], dtype=dtype).tofile(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
