@@ -37,4 +37,5 @@ test: setup
 	pytest
 
 clean:
-	rm -rf results/[!r]* results/.[!.]* .snakemake .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	[ ! -d results ] || find results -mindepth 1 -maxdepth 1 ! -name reference -exec rm -rf {} +
+	rm -rf .snakemake .mypy_cache .ruff_cache .pytest_cache .hypothesis

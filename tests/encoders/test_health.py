@@ -32,6 +32,25 @@ def test_the_same_few_terms_for_every_text_is_a_dense_collapse() -> None:
     assert found["verdict"] == "dense collapse"
 
 
+@pytest.mark.parametrize(
+    ("cosine", "sparse", "verdict"),
+    [
+        (0.84, True, "healthy"),
+        (0.86, True, "dense collapse"),
+        (0.94, False, "healthy"),
+        (0.96, False, "dense collapse"),
+    ],
+)
+def test_how_alike_two_texts_may_be(cosine: float, sparse: bool, verdict: str) -> None:
+    """Two unit vectors with the cosine by construction; at most 2 of 20 entries active."""
+    rep = np.zeros((2, 20))
+    rep[0, 0] = 1
+    rep[1, :2] = cosine, np.sqrt(1 - cosine**2)
+    found = health(rep, sparse=sparse)
+    assert found["mean_cosine"] == pytest.approx(cosine)
+    assert found["verdict"] == verdict
+
+
 def test_nothing_active_is_dead() -> None:
     found = health(np.zeros((5, 20)))
     assert found == {"active_share": 0.0, "mean_cosine": None, "verdict": "dead outputs"}

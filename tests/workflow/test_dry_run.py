@@ -141,3 +141,25 @@ def test_a_misspelt_strategy_in_an_experiment_stops_before_the_dag(tree: Path) -
     assert run.returncode != 0
     assert "'semantik'" in run.stdout + run.stderr or '"semantik"' in run.stdout + run.stderr
     assert "semantic, subtoken, random_new, random_all, mean" in run.stdout + run.stderr
+
+
+def test_a_stage_that_refuses_its_input_stops_the_workflow(tree: Path) -> None:
+    """Not a dry run: the corpus job fails, its sentence is shown and nothing is left behind."""
+    scale = tree / "workflow" / "scales" / "smoke.yaml"
+    text = scale.read_text(encoding="utf-8")
+    scale.write_text(text.replace("[numpy]", "[no_such_package]"), encoding="utf-8")
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "headline"]
+    run = subprocess.run(
+        [*command, "--config", "scale=smoke"],
+        cwd=tree,
+        env=os.environ | {"PYTHONPATH": str(tree / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode != 0
+    shown = run.stdout + run.stderr
+    assert "no_such_package" in shown
+    assert "Traceback" not in shown
+    assert not list((tree / "results" / "corpus").glob("*"))
+    assert not (tree / "results" / "backbone").exists()

@@ -110,7 +110,7 @@ def wait_for(folder: Path, process: "subprocess.Popen[bytes]") -> None:
     time.sleep(1)
 
 
-def test_one_broken_input_stops_the_workflow_with_one_sentence(root: Path, tmp_path: Path) -> None:
+def test_a_model_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     words = ["--model", str(tmp_path / "absent"), "--text", str(tmp_path)]
     done = subprocess.run(
         ["lexigraft", "mlm", *words, "--out", str(tmp_path / "out")],

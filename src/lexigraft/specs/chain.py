@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from lexigraft.specs.base import StageSpec
 from lexigraft.specs.config import Scale
+from lexigraft.specs.options import DISTILLING
 from lexigraft.specs.run import Run
 from lexigraft.specs.stages import (
     CalibrateSpec,
@@ -19,7 +20,6 @@ from lexigraft.specs.stages import (
 )
 
 Spec = TypeVar("Spec", bound=StageSpec)
-DISTILLING = ("margin_mse", "margin_mse+info_nce", "kl")
 
 
 class Chain:

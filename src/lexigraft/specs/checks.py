@@ -5,8 +5,8 @@ from dataclasses import fields
 
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.base import StageSpec
-from lexigraft.specs.chain import DISTILLING
 from lexigraft.specs.config import Scale
+from lexigraft.specs.options import DISTILLING
 from lexigraft.specs.run import Run, axes
 
 SHARES = ("mask_probability", "rate")

@@ -10,6 +10,8 @@ from typing import Literal
 Initialisation = Literal["semantic", "subtoken", "random_new", "random_all", "mean"]
 BiasAlignment = Literal["prior_aware", "none"]
 Objective = Literal["margin_mse", "info_nce", "margin_mse+info_nce", "kl"]
+DISTILLING: tuple[Objective, ...] = ("margin_mse", "margin_mse+info_nce", "kl")
+"""Objectives that need teacher scores and hard negatives."""
 FlopsConvention = Literal["mean_positive_negative", "all_documents", "per_position_sum"]
 Head = Literal["splade", "dense"]
 

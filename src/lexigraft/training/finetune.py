@@ -12,9 +12,8 @@ from lexigraft.encoders.saving import refuse_long_input, save_encoder
 from lexigraft.encoders.tokenizers import lowercase_tokenizer
 from lexigraft.errors import LexigraftError
 from lexigraft.files import sha256_file, write_json
-from lexigraft.specs.options import FinetuneOptions
+from lexigraft.specs.options import DISTILLING, FinetuneOptions
 from lexigraft.training.finetune_trainer import FinetuneTrainer, first_collapse, tell_health
-from lexigraft.training.objective import DISTILLING
 from lexigraft.training.pairs import PairSampler, StepDataset, TokenisedTexts
 from lexigraft.training.reporting import write_history
 from lexigraft.training.resume import training_arguments

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lexigraft.specs.options import FinetuneOptions, Objective
+from lexigraft.specs.options import DISTILLING, FinetuneOptions
 from lexigraft.training.losses import info_nce, kl_distillation, margin_mse
 from lexigraft.training.regularisers import document_flops, flops
 from lexigraft.training.schedules import quadratic_ramp
-
-DISTILLING: tuple[Objective, ...] = ("margin_mse", "margin_mse+info_nce", "kl")
-"""Objectives that need teacher scores and hard negatives."""
 
 
 @dataclass(frozen=True)
