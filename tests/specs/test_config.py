@@ -1,11 +1,12 @@
 """Values of the command line get the type that the schema says; wrong ones are refused."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from lexigraft.errors import LexigraftError
-from lexigraft.specs.config import load_config, retyped
+from lexigraft.specs.config import load_config, load_scale, retyped
 from lexigraft.specs.documents import schema
 
 VALUES = {"scale": "mini", "experiments": ["table2"]}
@@ -45,7 +46,7 @@ def test_what_was_typed_wins_over_snakemakes_parse(root: Path) -> None:
     ("change", "sentence"),
     [
         ({"sale": "mini"}, "unknown key 'sale'; did you mean 'scale'?"),
-        ({"scale": "huge"}, "scale: found 'huge'; allowed: mini, paper, smoke"),
+        ({"scale": "huge"}, "scale: found 'huge'; allowed: development, mini, paper, smoke"),
         ({"scale": 3}, "scale: found 3; allowed: a value of type string"),
         ({"rows": "al"}, """rows: found "al"; did you mean 'all'? allowed: main, all"""),
         ({"experiments": ["tabel2"]}, "experiments: found 'tabel2'; allowed: figure1, table2"),
@@ -68,8 +69,63 @@ def test_a_word_of_the_wrong_type_is_refused(root: Path, word: str) -> None:
         load_config(root, VALUES, ["snakemake", "--config", word])
 
 
-@pytest.mark.parametrize("scale", ["smoke", "mini", "paper"])
+@pytest.mark.parametrize("scale", ["smoke", "mini", "development", "paper"])
 def test_every_shipped_scale_loads(root: Path, scale: str) -> None:
     config = load_config(root, VALUES | {"scale": scale})
     assert config.scale.evaluation["zero_shot"]
     assert {"bert-uncased", "modernbert"} <= set(config.scale.backbones)
+
+
+@pytest.fixture
+def tree(root: Path, tmp_path: Path) -> Path:
+    """A copy of the workflow's files."""
+    shutil.copytree(root / "workflow", tmp_path / "workflow")
+    return tmp_path
+
+
+def _scale(tree: Path, name: str, text: str) -> None:
+    (tree / "workflow" / "scales" / f"{name}.yaml").write_text(text, encoding="utf-8")
+
+
+def test_a_scale_that_extends_another_states_what_differs(tree: Path) -> None:
+    _scale(
+        tree,
+        "mine",
+        "extends: mini\ntitle: Mine\nrun: {finetune.steps: 7}\n"
+        "evaluation: {zero_shot: [docstrings/pandas]}\n",
+    )
+    mine, mini = load_scale(tree, "mine"), load_scale(tree, "mini")
+    assert (mine.name, mine.title, mine.run.finetune.steps) == ("mine", "Mine", 7)
+    assert mine.evaluation["zero_shot"] == ("docstrings/pandas",)
+    assert mine.evaluation["in_domain"] == mini.evaluation["in_domain"]
+    assert mine.backbones == mini.backbones
+    assert mine.run.mlm == mini.run.mlm
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("extends: huge\n", "extends: found 'huge'; allowed: another scale"),
+        ("extends: mine\n", "extends: found 'mine'; allowed: another scale"),
+        ("extends: [mini]\n", "extends: found ['mini']; allowed: another scale"),
+        ("extends: development\n", "development.yaml: unknown key 'extends'"),
+        ("extends: mini\nrun: {finetune.step: 7}\n", "mine.yaml: run: unknown key 'finetune.step'"),
+        ("extends: mini\ncollections: 3\n", "mine.yaml: collections: found 3"),
+        ("title: Mine\n", "mine.yaml: 'cost' is missing"),
+    ],
+)
+def test_a_wrong_extension_is_refused_in_one_sentence(tree: Path, text: str, sentence: str) -> None:
+    _scale(tree, "mine", text)
+    with pytest.raises(LexigraftError) as refused:
+        load_scale(tree, "mine")
+    assert sentence in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_the_development_scale_never_reads_minis_evaluation_sets(root: Path) -> None:
+    mini, development = load_scale(root, "mini"), load_scale(root, "development")
+    unseen = set(mini.collections["docstrings"].zero_shot_packages)
+    there = development.collections["docstrings"]
+    assert unseen.isdisjoint((*there.train_packages, *there.zero_shot_packages))
+    assert set(there.zero_shot_packages) <= set(mini.collections["docstrings"].train_packages)
+    assert (development.run, development.one) == (mini.run, mini.one)

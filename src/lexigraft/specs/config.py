@@ -132,7 +132,7 @@ def load_scale(root: Path, name: str) -> Scale:
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in folder.glob("*.yaml")))
         raise LexigraftError(f"config.yaml or --config: scale: found {name!r}; allowed: {known}")
-    document = read_document(path, schema("scale", root))
+    document = _scale_document(path, schema("scale", root))
     collections = {
         key: _spec(CorpusSpec, key, options) for key, options in document["collections"].items()
     }
@@ -165,6 +165,33 @@ def load_scale(root: Path, name: str) -> Scale:
         },
         evaluation={role: tuple(document["evaluation"].get(role, ())) for role in ROLES},
     )
+
+
+def _scale_document(path: Path, closed: dict[str, Any]) -> dict[str, Any]:
+    """A scale's file; with `extends`, what it states laid over the scale that it names."""
+    document: dict[str, Any] = read_document(path, {"type": "object"})
+    if "extends" not in document:
+        check(document, closed, str(path))
+        return document
+    name = document.pop("extends")
+    base = path.parent / f"{name}.yaml"
+    if base == path or not base.is_file():
+        raise LexigraftError(f"{path}: extends: found {name!r}; allowed: another scale")
+    merged = _laid_over(read_document(base, closed), document)
+    check(merged, closed, str(path))
+    return merged
+
+
+def _laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Mappings are merged key by key; any other value replaces the one below."""
+    merged = dict(below)
+    for key, value in above.items():
+        under = below.get(key)
+        if isinstance(value, Mapping) and isinstance(under, Mapping):
+            merged[key] = _laid_over(under, value)
+        else:
+            merged[key] = value
+    return merged
 
 
 def _spec(kind: type[Spec], name: str, options: Mapping[str, Any]) -> Spec:
