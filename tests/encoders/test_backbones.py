@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import math
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -94,6 +96,27 @@ def test_cased_vocabularies_keep_case(tmp_path: Path) -> None:
     vocabulary = AutoTokenizer.from_pretrained(out).get_vocab()
     assert {"Row", "Array"} <= set(vocabulary)
     assert "row" not in vocabulary
+
+
+@pytest.mark.parametrize(("architecture", "kind", "lowercase", "name"), KINDS)
+def test_the_output_bias_can_start_from_unigram_frequencies(
+    tmp_path: Path, architecture: str, kind: str, lowercase: bool, name: str
+) -> None:
+    """A learning rate that moves nothing shows the start."""
+    folder = pretrain(
+        tmp_path / "model",
+        architecture=architecture,
+        tokenizer=kind,
+        lowercase=lowercase,
+        output_bias="unigram",
+        learning_rate=1e-12,
+    )
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    bias = AutoModelForMaskedLM.from_pretrained(folder).get_output_embeddings().bias.detach()
+    counts = Counter(i for text in TEXTS for i in tokenizer(text)["input_ids"])
+    seen = [1 + (0 if i in tokenizer.all_special_ids else counts[i]) for i in range(len(tokenizer))]
+    expected = torch.tensor([math.log(count / sum(seen)) for count in seen])
+    torch.testing.assert_close(bias, expected, rtol=0, atol=1e-5)
 
 
 def test_modernbert_alternates_global_and_local_attention() -> None:

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import safe_open
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
@@ -24,6 +25,7 @@ from lexigraft.training.masked_lm import MaskedLmOptions, train_masked_lm
 from lexigraft.training.packing import shared_token_cache
 from lexigraft.training.reporting import write_history
 from lexigraft.vocabulary.training import train_tokenizer
+from lexigraft.vocabulary.unigrams import count_unigrams
 
 SUMMARY = "backbone.json"
 
@@ -99,6 +101,11 @@ def pretrain_backbone(
     )
     shape = Shape(**{name: getattr(spec, name) for name in Shape.__annotations__})
     model = new_masked_lm(spec.architecture, shape, tokenizer, spec.seed)
+    if spec.output_bias == "unigram":
+        _, bias_V = output_projection(model)
+        assert bias_V is not None, "all architectures that we pre-train have one"
+        with torch.no_grad():
+            bias_V.copy_(count_unigrams(tokenizer, texts, len(bias_V)).log_probabilities)
     result = train_masked_lm(
         model,
         tokenizer,

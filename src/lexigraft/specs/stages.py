@@ -80,6 +80,8 @@ class BackboneSpec(StageSpec):
     """Width of the feed-forward layers."""
     positions: int = 512
     """Longest input in tokens."""
+    output_bias: Literal["zero", "unigram"] = "zero"
+    """What the output bias starts from: zero, or the log unigram frequencies of the text."""
     steps: int = 100000
     """Optimiser steps of pre-training."""
     batch_size: int = 256

@@ -12,13 +12,14 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from lexigraft.encoders.masked_lm import output_projection
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.options import BiasAlignment, TransferOptions
-from lexigraft.transfer.bias import Unigrams, align_bias, count_unigrams, own_bias
+from lexigraft.transfer.bias import align_bias, own_bias
 from lexigraft.transfer.initialisation import Initialised, initialise
 from lexigraft.transfer.initialisation.initialise import sub_tokens
 from lexigraft.transfer.initialisation.registry import find_strategy
 from lexigraft.transfer.rebuild import fill_vocabulary, rebuild_for, refuse_changed_states
 from lexigraft.vocabulary.overlap import Overlap, pair_pieces
 from lexigraft.vocabulary.pieces import Pieces, name_of
+from lexigraft.vocabulary.unigrams import Unigrams, count_unigrams
 
 log = logging.getLogger(__name__)
 DEFAULT_SEED = 42
