@@ -18,7 +18,7 @@ from typing import Any
 from lexigraft.errors import LexigraftError
 from lexigraft.files import refuse_taken, sha256_file, whole_folder, write_json
 from lexigraft.specs.base import StageSpec
-from lexigraft.specs.checks import check_fields
+from lexigraft.specs.ranges import check_fields
 from lexigraft.stages.locks import alone
 
 log = logging.getLogger(__name__)
