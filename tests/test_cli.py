@@ -85,6 +85,17 @@ def test_an_option_out_of_range_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
 
 
+@pytest.mark.parametrize("place", ["./absent", "../absent", "absent/", "~/absent"])
+@pytest.mark.parametrize("words", [("evaluate", "--dataset"), ("encode", "--collection")])
+def test_what_is_written_as_a_path_is_no_id_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, words: tuple[str, str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = runner.invoke(app, [*words, str(tmp_path), "--model", place, "--out", "out"])
+    assert done.exit_code == 2
+    assert f"'--model': {place}: no such folder" in done.output
+
+
 def test_a_dataset_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_text("{}")
     done = runner.invoke(app, ["bm25", "--dataset", str(tmp_path), "--out", str(tmp_path)])

@@ -134,3 +134,6 @@ def test_a_result_made_under_another_default_is_refused(root: Path, tmp_path: Pa
     (folder / "spec.json").write_text(json.dumps(record | {"steps": 7}), encoding="utf-8")
     with pytest.raises(LexigraftError, match="steps was 7 when this result was made"):
         build_plan(config)
+    (folder / "spec.json").write_text("{", encoding="utf-8")
+    with pytest.raises(LexigraftError, match=rf"not valid JSON .*; remove {folder} to make it"):
+        build_plan(config)

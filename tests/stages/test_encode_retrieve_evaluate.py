@@ -167,6 +167,26 @@ def test_bm25_needs_no_vectors(collection: Path, tmp_path: Path) -> None:
     assert facts["mrr@10"] > 0
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{}", "'sets' is missing, a JSON object is needed"),
+        ("[]", "list found, a JSON object is needed"),
+        ('{"sets": {}}', "the set 'one' was not searched"),
+        ('{"sets": {"one": 3}}', "sets: 'one' is 3, a JSON object is needed"),
+    ],
+)
+def test_a_record_of_no_search_is_refused(
+    collection: Path, tmp_path: Path, text: str, told: str
+) -> None:
+    spec = RetrieveSpec(collection="c", engine="bm25", depth=2)
+    execute(spec, {"collection": collection}, tmp_path / "run", retrieve.run)
+    (tmp_path / "run" / "retrieve.json").write_text(text)
+    inputs = {"collection": collection, "run": tmp_path / "run"}
+    with pytest.raises(LexigraftError, match=rf"retrieve\.json: {told}"):
+        execute(EvaluateSpec(collection="c", run="r"), inputs, tmp_path / "metrics", evaluate.run)
+
+
 def test_vectors_of_another_collection_are_refused(collection: Path, tmp_path: Path) -> None:
     run_stages(save_model(tmp_path / "model"), collection, tmp_path)
     corpus = collection / "sets" / "two" / "corpus.jsonl"

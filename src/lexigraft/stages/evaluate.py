@@ -11,7 +11,7 @@ from lexigraft.corpora.collection import Collection
 from lexigraft.corpora.evaluation_set import EvaluationSet
 from lexigraft.errors import LexigraftError
 from lexigraft.evaluation.metrics import Evaluation, Run, evaluate
-from lexigraft.files import read_json, write_json
+from lexigraft.files import member, read_object, write_json
 from lexigraft.retrieval.hits import read_rankings
 from lexigraft.specs.stages import EvaluateSpec
 from lexigraft.stages.job import Job
@@ -31,16 +31,20 @@ def run(spec: EvaluateSpec, job: Job) -> None:
     """Write metrics.json and per_query.parquet (set, query, metric, value)."""
     collection = Collection.open(job.inputs["collection"])
     folder = job.inputs["run"]
-    retrieved = read_json(folder / "retrieve.json")["sets"]
+    path = folder / "retrieve.json"
+    retrieved = member(read_object(path), "sets", dict, str(path))
     runs = dict(read_rankings(folder / "rankings.parquet"))
     sets, tables = {}, {}
     for name in collection.set_names():
         if name not in retrieved:
-            raise LexigraftError(f"{folder / 'retrieve.json'}: the set {name!r} was not searched")
+            raise LexigraftError(f"{path}: the set {name!r} was not searched")
         evaluation_set = collection.evaluation_set(name)
         # A set without a single hit has no row in the rankings, and all its queries count as 0.
         sets[name], tables[name] = measure(
-            evaluation_set, runs.get(name, {}), spec.metrics, retrieved[name]
+            evaluation_set,
+            runs.get(name, {}),
+            spec.metrics,
+            member(retrieved, name, dict, f"{path}: sets"),
         )
     write_results(job.out, sets, tables)
 
