@@ -21,6 +21,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     partial = path.with_name(f".{path.name}.partial")
     try:
         yield partial
+        flush(partial)
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
@@ -60,18 +61,35 @@ def refuse_taken(out: Path, inputs: Iterable[Path] = ()) -> None:
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty temporary folder; it takes `path`'s place only if the block succeeds."""
+    """Yield an empty temporary folder; it takes `path`'s place only if the block succeeds.
+
+    What `path` held goes last: a kill leaves the old folder whole, the new one, or none, never a
+    part of one, and where it left none the next call begins by putting the old one back.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    partial, old = (path.with_name(f".{path.name}.{mark}") for mark in ("partial", "old"))
+    if old.exists() and not path.exists():
+        os.replace(old, path)
+    for left in (partial, old):
+        shutil.rmtree(left, ignore_errors=True)
     partial.mkdir()
     try:
         yield partial
+        for file in partial.rglob("*"):
+            if file.is_file():
+                flush(file)
         if path.exists():
-            shutil.rmtree(path)
+            os.replace(path, old)
         os.replace(partial, path)
+        shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def flush(file: Path) -> None:
+    """Have a file on disk before its name says that it is whole: a power cut leaves no lie."""
+    with file.open("rb") as stream:
+        os.fsync(stream.fileno())
 
 
 def write_json(path: Path, value: Any) -> None:

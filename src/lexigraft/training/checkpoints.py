@@ -8,14 +8,13 @@ passed over in silence.
 
 import json
 import logging
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from lexigraft.errors import LexigraftError
-from lexigraft.files import read_object, sha256_file, write_json
+from lexigraft.files import flush, read_object, sha256_file, write_json
 
 MARKER = "whole.json"
 OWNER = "run.json"
@@ -57,7 +56,7 @@ class Checkpoints:
         """Declare `checkpoint` whole, then remove all but the newest ones."""
         files = sorted(p for p in checkpoint.iterdir() if p.is_file() and p.name != MARKER)
         for file in files:
-            _flush(file)
+            flush(file)
         listed = {p.name: {"bytes": p.stat().st_size, "sha256": sha256_file(p)} for p in files}
         write_json(checkpoint / MARKER, listed)
         for old in self._folders(whole=True)[: -self.keep]:
@@ -121,9 +120,3 @@ def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     """`steps 100, now 200` for the first key in which two identities differ."""
     key = min(k for k in {*found, *wanted} if found.get(k) != wanted.get(k))
     return f"{key} {found.get(key)!r}, now {wanted.get(key)!r}"
-
-
-def _flush(file: Path) -> None:
-    """Have the file on disk before the marker says so: a power cut must not leave a lie."""
-    with file.open("rb") as stream:
-        os.fsync(stream.fileno())
