@@ -101,3 +101,21 @@ def test_a_dataset_is_never_overwritten(tmp_path: Path) -> None:
     done = runner.invoke(app, ["bm25", "--dataset", str(tmp_path), "--out", str(tmp_path)])
     assert done.exit_code == 2
     assert (tmp_path / "corpus.jsonl").read_text() == "{}"
+
+
+@pytest.mark.parametrize("words", [("table", "table2"), ("figure", "figure1"), ("claims",)])
+def test_a_report_outside_the_repository_says_where_to_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = runner.invoke(app, words)
+    assert done.exit_code == 2
+    assert f"{tmp_path}: no folder workflow/schemas; reports are made in the repo" in done.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_claims_need_an_experiment(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+    done = runner.invoke(app, ["claims"])
+    assert done.exit_code == 2
+    assert "--with: no experiment; 1 or more are needed" in done.output

@@ -195,11 +195,19 @@ def _plan(scale: str, rows: str, results: Path, experiments: list[str], seeds: l
     from lexigraft.specs.config import load_config
     from lexigraft.specs.plan import build_plan
 
+    root = Path.cwd()
+    if not (root / "workflow" / "schemas").is_dir():
+        raise LexigraftError(
+            f"{root}: no folder workflow/schemas; reports are made in the repository, beside its "
+            "Snakefile: go there and state --results"
+        )
+    if not experiments:
+        raise LexigraftError("--with: no experiment; 1 or more are needed")
     values: dict[str, Any] = {"scale": scale, "experiments": experiments}
     values |= {"rows": rows} if rows else {}
     values |= {"seeds": seeds} if seeds else {}
     values["results"] = str(results)
-    return build_plan(load_config(Path.cwd(), values))
+    return build_plan(load_config(root, values))
 
 
 @app.command()

@@ -52,7 +52,9 @@ def test_what_was_typed_wins_over_snakemakes_parse(root: Path) -> None:
         ({"rows": "al"}, """rows: found "al"; did you mean 'all'? allowed: main, all"""),
         ({"experiments": ["tabel2"]}, "experiments: found 'tabel2'; allowed: figure1, table2"),
         ({"significance": float("nan")}, "significance: found nan; allowed: a finite number"),
-        ({"seeds": []}, "seeds: found []"),
+        ({"seeds": []}, "seeds: found []; allowed: 1 or more values"),
+        ({"experiments": []}, "experiments: found []; allowed: 1 or more values"),
+        ({"results": "a{b}"}, 'results: found "a{b}"; allowed: folder that runs write to, a path'),
     ],
 )
 def test_a_wrong_configuration_is_refused_in_one_sentence(

@@ -187,6 +187,25 @@ def test_a_record_of_no_search_is_refused(
         execute(EvaluateSpec(collection="c", run="r"), inputs, tmp_path / "metrics", evaluate.run)
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("qrels/test.tsv", "q1\td0\t0\nq2\td1\t-1\n", "no document is judged relevant"),
+        ("queries.jsonl", '{"_id": "q1", "text": " "}\n', "no query has any text"),
+        ("qrels/test.tsv", "q1\td0\t0\nq2\td12\t1\n", ""),
+    ],
+)
+def test_a_set_that_can_only_score_nothing_is_told(
+    collection: Path, tmp_path: Path, caplog, file: str, text: str, told: str
+) -> None:
+    dataset = collection / "sets" / "one"
+    (dataset / file).write_text(text)
+    facts = evaluate_bm25(dataset=dataset, out=tmp_path / "out")
+    warnings = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert any(told in line for line in warnings if line.startswith("one: ")) == bool(told)
+    assert (facts["mrr@10"] == 0) or not told
+
+
 def test_vectors_of_another_collection_are_refused(collection: Path, tmp_path: Path) -> None:
     run_stages(save_model(tmp_path / "model"), collection, tmp_path)
     corpus = collection / "sets" / "two" / "corpus.jsonl"

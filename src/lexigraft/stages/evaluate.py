@@ -1,5 +1,6 @@
 """Stage evaluate: metrics of a ranking, for each query and on average."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from lexigraft.retrieval.hits import read_rankings
 from lexigraft.specs.stages import EvaluateSpec
 from lexigraft.stages.job import Job
 
+log = logging.getLogger(__name__)
 MEASURED = ("document_length", "query_length", "flops", "health", "query_health")
 COLUMNS = pa.schema(
     [
@@ -55,8 +57,13 @@ def measure(
     metrics: Sequence[str],
     retrieved: Mapping[str, Any],
 ) -> tuple[dict[str, Any], Evaluation]:
-    """A set's entry of metrics.json, and its values for each query."""
+    """A set's entry of metrics.json, and its values for each query; a set that says nothing about
+    any model is told."""
     evaluation = evaluate(evaluation_set.qrels, found, metrics)
+    if not any(text.strip() for text in evaluation_set.queries.values()):
+        log.warning("%s: no query has any text; its measures mean nothing", evaluation_set.name)
+    if evaluation.without_relevant == len(evaluation_set.qrels):
+        log.warning("%s: no document is judged relevant; all measures are 0", evaluation_set.name)
     facts = evaluation.mean | {
         "queries": len(evaluation_set.qrels),
         "queries_without_relevant": evaluation.without_relevant,
