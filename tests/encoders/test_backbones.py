@@ -127,7 +127,7 @@ def test_initial_weights_are_a_function_of_the_seed() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"length": 64}, r"length: found 64; allowed: 3 to positions \(48\)"),
+        ({"length": 64}, r"length: found 64; allowed: at most positions \(48\)"),
         ({"hidden_size": 15}, "hidden_size: found 15; allowed: a multiple of 2"),
         ({"architecture": "modernbert", "hidden_size": 18}, "a multiple of 4"),
         ({"layers": 0}, "layers: found 0"),

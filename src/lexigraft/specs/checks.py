@@ -3,7 +3,7 @@
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.config import Scale
 from lexigraft.specs.options import DISTILLING
-from lexigraft.specs.ranges import SHORTEST_SEQUENCE, run_problem, value
+from lexigraft.specs.ranges import run_problem, value
 from lexigraft.specs.run import Run
 
 
@@ -46,9 +46,9 @@ def _combination(run: Run) -> str:
 
 def _lengths(run: Run, scale: Scale) -> str:
     """Inputs longer than the backbone reads, as far as that is known: where we pre-train it."""
-    if run.lexical:
-        return ""
     backbone = scale.backbones[run.backbone]
+    if run.lexical or backbone.origin != "pretrain":
+        return ""
     used = ["finetune.query_length", "finetune.document_length"]
     used += ["encode.query_length", "encode.document_length"]
     used += ["mlm.length"] if run.adapted else []
@@ -56,12 +56,9 @@ def _lengths(run: Run, scale: Scale) -> str:
     for axis in used:
         found = value(run, axis)
         assert isinstance(found, int)
-        shortest = SHORTEST_SEQUENCE if axis == "mlm.length" else 1
-        if found < shortest:
-            return f"{axis}: found {found}; allowed: {shortest} or more"
-        if backbone.origin == "pretrain" and found > backbone.positions:
+        if found > backbone.positions:
             return (
-                f"{axis}: found {found}; allowed: {shortest} to {backbone.positions}, the "
-                f"positions of the backbone {run.backbone!r}"
+                f"{axis}: found {found}; allowed: at most {backbone.positions}, the positions of "
+                f"the backbone {run.backbone!r}"
             )
     return ""

@@ -15,11 +15,8 @@ UP_TO_ONE = ("b",)
 AT_LEAST_ONE = (
     "steps",
     "batch_size",
-    "length",
     "new_token_weight",
     "probes",
-    "query_length",
-    "document_length",
     "depth",
     "layers",
     "hidden_size",
@@ -28,9 +25,10 @@ AT_LEAST_ONE = (
     "positions",
 )
 ABOVE_ZERO = ("score_scale",)
+LENGTHS = ("length", "query_length", "document_length")
+SHORTEST_LENGTH = 3
+"""Tokens of an input: one between two special ones. Tokenizers do not cut to fewer."""
 LARGEST_SEED = 2**32 - 1
-SHORTEST_SEQUENCE = 3
-"""Tokens of a packed sequence: one between two special ones."""
 SMALLEST_VOCABULARY = {"wordpiece": 5 + 1, "byte_bpe": 5 + 256}
 """Special tokens, and one character or every byte."""
 
@@ -51,6 +49,8 @@ def out_of_range(name: str, found: Any) -> str:
         return f"found {found}; allowed: 0 to 1"
     if name in AT_LEAST_ONE and found < 1:
         return f"found {found}; allowed: 1 or more"
+    if name in LENGTHS and found < SHORTEST_LENGTH:
+        return f"found {found}; allowed: {SHORTEST_LENGTH} or more"
     if name in ABOVE_ZERO and found <= 0:
         return f"found {found}; allowed: above 0"
     if name == "seed" and not 0 <= found <= LARGEST_SEED:
@@ -113,11 +113,8 @@ def _misfits(spec: BackboneSpec) -> Iterator[tuple[str, str]]:
             f"found {spec.hidden_size}; allowed: a multiple of {step} with {spec.heads} heads in "
             f"{spec.architecture}",
         )
-    if not SHORTEST_SEQUENCE <= spec.length <= spec.positions:
-        yield (
-            "length",
-            f"found {spec.length}; allowed: {SHORTEST_SEQUENCE} to positions ({spec.positions})",
-        )
+    if spec.length > spec.positions:
+        yield "length", f"found {spec.length}; allowed: at most positions ({spec.positions})"
     smallest = SMALLEST_VOCABULARY.get(spec.tokenizer, 0)
     if spec.vocabulary_size < smallest:
         yield (
