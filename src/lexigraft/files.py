@@ -27,6 +27,14 @@ def whole_file(path: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
+KINDS = {
+    dict: "a JSON object",
+    list: "a list",
+    str: "a string",
+    int: "a whole number",
+    bool: "true or false",
+}
+"""Types of JSON values, as messages call them."""
 OUTPUT_MARKS = ("spec.json", "retrieve.json")
 """Every folder that a command of ours wrote holds one of these."""
 
@@ -142,10 +150,6 @@ def parse_json(text: str, where: str) -> Any:
         raise LexigraftError(f"{where}: not valid JSON (too deeply nested)") from None
     except ValueError as error:
         raise LexigraftError(f"{where}: not valid JSON ({error})") from None
-
-
-KINDS = {dict: "a JSON object", list: "a list", str: "a string", int: "a whole number"}
-KINDS |= {bool: "true or false"}
 
 
 def as_object(value: Any, where: str) -> dict[str, Any]:
