@@ -120,7 +120,7 @@ def test_a_new_axis_changes_no_id_and_plans_only_its_own_jobs(tree: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["scale=huge"], "scale: found 'huge'; allowed: mini, paper, smoke"),
+        (["scale=huge"], "scale: found 'huge'; allowed: development, mini, paper, smoke"),
         (["experiment=table2"], "unknown key 'experiment'; did you mean 'experiments'?"),
         (["seeds=first"], "seeds: found 'first'; allowed: a value of type integer"),
         (["experiments=[]"], "experiments: found []; allowed: 1 or more values"),
