@@ -85,8 +85,37 @@ def test_an_option_out_of_range_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["text"]
 
 
+@pytest.mark.parametrize("place", ["./absent", "../absent", "absent/", "~/absent"])
+@pytest.mark.parametrize("words", [("evaluate", "--dataset"), ("encode", "--collection")])
+def test_what_is_written_as_a_path_is_no_id_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, words: tuple[str, str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = runner.invoke(app, [*words, str(tmp_path), "--model", place, "--out", "out"])
+    assert done.exit_code == 2
+    assert f"'--model': {place}: no such folder" in done.output
+
+
 def test_a_dataset_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_text("{}")
     done = runner.invoke(app, ["bm25", "--dataset", str(tmp_path), "--out", str(tmp_path)])
     assert done.exit_code == 2
     assert (tmp_path / "corpus.jsonl").read_text() == "{}"
+
+
+@pytest.mark.parametrize("words", [("table", "table2"), ("figure", "figure1"), ("claims",)])
+def test_a_report_outside_the_repository_says_where_to_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = runner.invoke(app, words)
+    assert done.exit_code == 2
+    assert f"{tmp_path}: no folder workflow/schemas; reports are made in the repo" in done.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_claims_need_an_experiment(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+    done = runner.invoke(app, ["claims"])
+    assert done.exit_code == 2
+    assert "--with: no experiment; 1 or more are needed" in done.output

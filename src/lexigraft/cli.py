@@ -81,6 +81,17 @@ def _stop(sentence: str, code: int) -> None:
     raise typer.Exit(code) from None
 
 
+def model_place(text: str) -> Path:
+    """A model's folder or an id of the hub; what is written as a path is no id."""
+    path = Path(text)
+    if (text.startswith((".", "~")) or text.endswith("/")) and not path.is_dir():
+        raise typer.BadParameter(f"{text}: no such folder")
+    return path
+
+
+MODEL_PLACE: dict[str, Any] = {"parser": model_place, "metavar": "<path>"}
+
+
 def stage_command(spec_class: type[StageSpec]) -> Callable[..., None]:
     """A command whose options are the fields of a stage's spec."""
 
@@ -123,7 +134,8 @@ def _parameters(spec_class: type[StageSpec]) -> list[inspect.Parameter]:
             default = list(default) if isinstance(default, tuple) else default
         elif hint is bool:
             names = [f"--{flag(field.name)}/--no-{flag(field.name)}"]
-        option = typer.Option(*names, help=docs[field.name])
+        model = MODEL_PLACE if field.metadata.get("reads") == "model" else {}
+        option = typer.Option(*names, help=docs[field.name], **model)
         found.append(
             inspect.Parameter(
                 field.name,
@@ -145,7 +157,7 @@ for _stage, _spec_class in STAGES.items():
 @told_in_one_sentence
 def evaluate(
     *,
-    model: Annotated[Path, typer.Option(help="Folder of an encoder.")],
+    model: Annotated[Path, typer.Option(help="Folder of an encoder.", **MODEL_PLACE)],
     dataset: Annotated[Path, typer.Option(help="BEIR folder: corpus, queries and qrels.")],
     split: Annotated[str, typer.Option(help="Which qrels judge.")] = "test",
     engine: Annotated[str, typer.Option(help="Search engine: exact.")] = "exact",
@@ -183,11 +195,19 @@ def _plan(scale: str, rows: str, results: Path, experiments: list[str], seeds: l
     from lexigraft.specs.config import load_config
     from lexigraft.specs.plan import build_plan
 
+    root = Path.cwd()
+    if not (root / "workflow" / "schemas").is_dir():
+        raise LexigraftError(
+            f"{root}: no folder workflow/schemas; reports are made in the repository, beside its "
+            "Snakefile: go there and state --results"
+        )
+    if not experiments:
+        raise LexigraftError("--with: no experiment; 1 or more are needed")
     values: dict[str, Any] = {"scale": scale, "experiments": experiments}
     values |= {"rows": rows} if rows else {}
     values |= {"seeds": seeds} if seeds else {}
     values["results"] = str(results)
-    return build_plan(load_config(Path.cwd(), values))
+    return build_plan(load_config(root, values))
 
 
 @app.command()

@@ -71,6 +71,43 @@ def test_a_negative_that_is_not_there_is_refused(folder: Path) -> None:
         Collection.open(folder).training()
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('{"query": "q"}', "line 1: 'negatives' is missing, a list is needed"),
+        ('{"query": "q", "negatives": "b"}', "line 1: 'negatives' is 'b', a list is needed"),
+        ('{"query": "q", "negatives": [3]}', "line 1: 'negatives' holds what is no id"),
+        ('{"negatives": ["b"]}', "line 1: 'query' is missing, a string is needed"),
+    ],
+)
+def test_a_bad_line_of_negatives_is_named(folder: Path, line: str, told: str) -> None:
+    write_lines(folder / "train" / "negatives.jsonl", [line])
+    with pytest.raises(LexigraftError, match=rf"negatives\.jsonl, {told}"):
+        Collection.open(folder).training()
+
+
+def test_a_text_that_is_no_text_is_named(folder: Path) -> None:
+    write_lines(folder / "train" / "text.jsonl", ['{"text": "\\ud83d"}'])
+    with pytest.raises(LexigraftError, match=r"text\.jsonl, line 1: 'text' holds half of a"):
+        list(Collection.open(folder).text())
+
+
+@pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"relevance_level": "x"}, r"sets\.wings: 'relevance_level' is 'x', a whole number is"),
+        ({"relevance_level": True}, "'relevance_level' is True, a whole number is needed"),
+        ({"split": 3}, "'split' is 3, a string is needed"),
+        ({"remove_self_match": "no"}, "'remove_self_match' is 'no', true or false is needed"),
+        ([], r"sets: 'wings' is \[\], a JSON object is needed"),
+    ],
+)
+def test_a_manifest_of_other_types_is_refused(folder: Path, facts: object, told: str) -> None:
+    (folder / "manifest.json").write_text(json.dumps({"sets": {"wings": facts}}))
+    with pytest.raises(LexigraftError, match=rf"manifest\.json: .*{told}"):
+        Collection.open(folder).evaluation_set("wings")
+
+
 def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(LexigraftError, match="no such folder"):
         Collection.open(tmp_path / "absent")

@@ -68,6 +68,9 @@ def test_content_leaves_an_empty_title_out() -> None:
         ("1\t0\t2\t1", "line 2: 4 tab-separated fields found"),
         ("\t2\t1", "line 2: empty id"),
         ("query-id\tcorpus-id\tscore", "score 'score' found"),
+        ("1\t2\t" + "9" * 400, "score '9{20}' found, a whole number of at most 6 digits"),
+        ("1\t2\t1" + "0" * 5000, "a whole number of at most 6 digits"),
+        ('1\t"' + "x" * 200_000 + '"\t1', "line 2: not tab-separated .field larger than"),
     ],
 )
 def test_a_bad_judgement_is_named(tmp_path: Path, line: str, told: str) -> None:
@@ -87,6 +90,9 @@ def test_a_bad_judgement_is_named(tmp_path: Path, line: str, told: str) -> None:
         ('{"_id": "a", "text": "b"}', "line 2: id 'a' came before"),
         ('{"_id": "b", "text": 3}', "line 2: 'text' is int"),
         (json.dumps({"_id": "b", "text": "\ud83d"}), "line 2: 'text' holds half of a surrogate"),
+        (json.dumps({"_id": "\ud83d", "text": "b"}), "line 2: '_id' holds half of a surrogate"),
+        ('{"_id": "b", "x": ' + "[" * 100_000, "line 2: not valid JSON .too deeply nested"),
+        ('{"_id": "b", "x": 1' + "0" * 5000 + "}", "line 2: not valid JSON .Exceeds the limit"),
     ],
 )
 def test_a_bad_document_is_named(tmp_path: Path, line: str, told: str) -> None:

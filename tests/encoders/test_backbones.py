@@ -150,10 +150,10 @@ def test_initial_weights_are_a_function_of_the_seed() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"length": 64}, r"length: 64 found, at most positions \(48\)"),
-        ({"hidden_size": 15}, "hidden_size: 15 found, a multiple of 2"),
+        ({"length": 64}, r"length: found 64; allowed: at most positions \(48\)"),
+        ({"hidden_size": 15}, "hidden_size: found 15; allowed: a multiple of 2"),
         ({"architecture": "modernbert", "hidden_size": 18}, "a multiple of 4"),
-        ({"layers": 0}, "layers: 0 found"),
+        ({"layers": 0}, "layers: found 0"),
         ({"architecture": "electra"}, "'electra' found"),
         ({"vocabulary_size": 10}, "vocabulary_size: 10 found"),
     ],

@@ -101,6 +101,30 @@ def test_other_pooling_and_other_modules_are_refused(masked_lm: Path, tmp_path: 
         load_encoder(tmp_path / "peer")
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("modules.json", "{}", "dict found, a list of modules is needed"),
+        ("modules.json", "[3]", "int found, a JSON object is needed"),
+        ("config_sentence_transformers.json", '{"prompts": 3}', "'prompts' is 3, a JSON object"),
+        (
+            "config_sentence_transformers.json",
+            '{"prompts": {"query": 3}}',
+            "prompts: 'query' is 3, a string is needed",
+        ),
+        ("sentence_bert_config.json", '{"max_seq_length": "abc"}', "'max_seq_length' is 'abc'"),
+        ("sentence_bert_config.json", '{"query_length": -1}', "a length of -1 tokens; 1 or more"),
+    ],
+)
+def test_settings_of_other_types_are_refused(
+    make_model, tokenizer, tmp_path: Path, file: str, text: str, told: str
+) -> None:
+    save_encoder(make_model("BertConfig"), tokenizer, tmp_path, "splade")
+    (tmp_path / file).write_text(text)
+    with pytest.raises(LexigraftError, match=rf"{file}: {told}"):
+        load_encoder(tmp_path).default_length("query")
+
+
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LexigraftError, match="no such folder"):
         load_encoder(tmp_path / "none")

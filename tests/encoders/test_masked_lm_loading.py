@@ -124,10 +124,32 @@ def test_corrupt_weights(folder: Path) -> None:
     refused(folder, "corrupt weights")
 
 
-def test_weights_of_another_shape(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"intermediate_size": 48}, r"do not fit config\.json \(.* is \(32,\), .* says \(48,\)"),
+        ({"hidden_size": 32}, r"do not fit config\.json \(.* is \(16,\), .* says \(32,\)"),
+        ({"hidden_size": "abc"}, "not loadable as a masked language model .*'hidden_size'"),
+        ({"num_attention_heads": 0}, "not loadable as a masked language model"),
+        ({"architectures": "BertForMaskedLM"}, "'architectures' is 'BertForMaskedLM', a list"),
+        ({"architectures": [3]}, r"'architectures' is \[3\], not names"),
+    ],
+)
+def test_a_config_that_is_not_the_models(
+    folder: Path, change: dict[str, object], told: str
+) -> None:
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"intermediate_size": 48}))
-    refused(folder, "not loadable|lacks")
+    (folder / "config.json").write_text(json.dumps(config | change))
+    refused(folder, told)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("{", "not valid JSON"), ("", "not valid JSON"), ("[]", "list found, a JSON object is")],
+)
+def test_a_broken_config(folder: Path, text: str, told: str) -> None:
+    (folder / "config.json").write_text(text)
+    refused(folder, rf"config\.json: {told}")
 
 
 def test_pickled_weights(folder: Path) -> None:

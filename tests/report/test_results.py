@@ -51,5 +51,5 @@ def test_files_that_are_not_there_or_not_readable(half: Path):
     with pytest.raises(LexigraftError, match="not readable as Parquet"):
         Results(half).per_query("x", "a", "ndcg@10")
     (half / "evaluate" / "x" / "metrics.json").write_text("[]")
-    with pytest.raises(LexigraftError, match="no key 'sets'"):
+    with pytest.raises(LexigraftError, match=r"metrics\.json: list found, a JSON object is needed"):
         Results(half).value("x", "a", "ndcg@10")

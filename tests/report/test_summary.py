@@ -51,6 +51,24 @@ def test_a_person_reads_table_verdicts_and_places(experiment: PlannedExperiment,
     ]
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("claims.json", "{}", "not what was written .KeyError: 'counts'.; remove it and make"),
+        ("claims.json", "[]", "list found, a JSON object is needed"),
+        ("claims.json", '{"counts": 3, "claims": []}', "not what was written"),
+        ("tables/table2.csv", "a,b\n1,2\n", "not what was written .KeyError: 'status'"),
+    ],
+)
+def test_a_file_that_is_not_what_was_written_is_named(
+    tmp_path: Path, file: str, text: str, told: str
+):
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(text)
+    with pytest.raises(LexigraftError, match=f"{file}: {told}"):
+        summary(tmp_path)
+
+
 def test_nothing_to_sum_up_is_an_error(tmp_path: Path):
     with pytest.raises(LexigraftError, match="make reproduce"):
         summary(tmp_path)

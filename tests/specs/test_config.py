@@ -1,5 +1,6 @@
 """Values of the command line get the type that the schema says; wrong ones are refused."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -51,7 +52,9 @@ def test_what_was_typed_wins_over_snakemakes_parse(root: Path) -> None:
         ({"rows": "al"}, """rows: found "al"; did you mean 'all'? allowed: main, all"""),
         ({"experiments": ["tabel2"]}, "experiments: found 'tabel2'; allowed: figure1, table2"),
         ({"significance": float("nan")}, "significance: found nan; allowed: a finite number"),
-        ({"seeds": []}, "seeds: found []"),
+        ({"seeds": []}, "seeds: found []; allowed: 1 or more values"),
+        ({"experiments": []}, "experiments: found []; allowed: 1 or more values"),
+        ({"results": "a{b}"}, 'results: found "a{b}"; allowed: folder that runs write to, a path'),
     ],
 )
 def test_a_wrong_configuration_is_refused_in_one_sentence(
@@ -129,3 +132,39 @@ def test_the_development_scale_never_reads_minis_evaluation_sets(root: Path) -> 
     assert unseen.isdisjoint((*there.train_packages, *there.zero_shot_packages))
     assert set(there.zero_shot_packages) <= set(mini.collections["docstrings"].train_packages)
     assert (development.run, development.one) == (mini.run, mini.one)
+
+
+@pytest.mark.parametrize(
+    ("find", "write", "sentence"),
+    [
+        ("heads: 2", "heads: 3", "backbones.bert-uncased.hidden_size: found 32; allowed: a mult"),
+        ("heads: 2", "heads: 0", "backbones.bert-uncased.heads: found 0; allowed: 1 or more"),
+        ("    steps: 4", "    steps: 0", "backbones.bert-uncased.steps: found 0; allowed: 1 or"),
+        ("    steps: 4", "    steps: -1", "backbones.bert-uncased.steps: found -1; allowed: 1"),
+        ("    length: 32", "    length: 65", "length: found 65; allowed: at most positions (64)"),
+        ("e: 600", "e: 5", "vocabulary_size: found 5; allowed: 6 or more with wordpiece"),
+        ("byte_bpe,", "byte_bpe, vocabulary_size: 260,", "found 260; allowed: 261 or more with by"),
+        ("s: 20", "s: -1", "collections.docstrings.in_domain_queries: found -1; allowed: 0 or"),
+        ("negatives: 3", "negatives: -1", "collections.docstrings.negatives: found -1"),
+        ("mlm.steps: 4", "mlm.steps: 0", "run: mlm.steps: found 0; allowed: 1 or more"),
+        (
+            "docstrings/networkx",
+            "docstrings/nosuch",
+            "evaluation.zero_shot: 'docstrings/nosuch' names no set of docstrings; "
+            "allowed: in-domain, networkx, bm25s",
+        ),
+        ("s: 20", "s: 0", "'docstrings/in-domain' names no set of docstrings; allowed: networkx"),
+    ],
+)
+def test_a_scale_that_could_only_fail_is_refused_with_its_key(
+    tree: Path, find: str, write: str, sentence: str
+) -> None:
+    path = tree / "workflow" / "scales" / "smoke.yaml"
+    text = path.read_text(encoding="utf-8")
+    assert find in text
+    path.write_text(re.sub(re.escape(find), write, text, count=1), encoding="utf-8")
+    with pytest.raises(LexigraftError) as refused:
+        load_scale(tree, "smoke")
+    assert str(refused.value).startswith(f"{path}: ")
+    assert sentence in str(refused.value)
+    assert "\n" not in str(refused.value)

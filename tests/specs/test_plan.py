@@ -78,6 +78,9 @@ def test_every_axis_of_a_run_can_be_stated_in_yaml() -> None:
         ({"finetune.negatives": 0}, "margin_mse needs 1 or more"),
         ({"finetune.learning_rate": -1.0}, "allowed: 0 or more"),
         ({"teacher.method": "dense"}, "teacher_backbone: found ''"),
+        ({"retrieve.b": 1.5}, "retrieve.b: found 1.5; allowed: 0 to 1"),
+        ({"retrieve.k1": -0.1}, "retrieve.k1: found -0.1; allowed: 0 or more"),
+        ({"encode.query_length": 2}, "encode.query_length: found 2; allowed: 3 or more"),
     ],
 )
 def test_an_impossible_run_is_refused(root: Path, deltas: dict[str, object], sentence: str) -> None:
@@ -85,6 +88,38 @@ def test_an_impossible_run_is_refused(root: Path, deltas: dict[str, object], sen
         check_run(with_deltas(Run(), deltas), load_scale(root, "paper"), "x.yaml: row 'y'")
     assert str(refused.value).startswith("x.yaml: row 'y': ")
     assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        {"adapted": True, "mlm.length": 65},
+        {"calibrated": True, "calibrate.length": 65},
+        {"finetune.query_length": 65},
+        {"finetune.document_length": 65},
+        {"encode.query_length": 65},
+        {"encode.document_length": 65},
+    ],
+)
+@pytest.mark.parametrize("backbone", ["bert-uncased", "roberta"])
+def test_a_length_beyond_the_positions_of_our_own_backbone_is_refused(
+    root: Path, deltas: dict[str, object], backbone: str
+) -> None:
+    scale = load_scale(root, "smoke")
+    axis = list(deltas)[-1]
+    run = with_deltas(scale.run, {"backbone": backbone} | deltas)
+    with pytest.raises(LexigraftError) as refused:
+        check_run(run, scale, "x")
+    told = f"x: {axis}: found 65; allowed: at most 64, the positions of the backbone '{backbone}'"
+    assert told in str(refused.value)
+    check_run(with_deltas(run, {axis: 64}), scale, "x")
+
+
+def test_a_length_of_a_stage_that_does_not_run_is_no_matter(root: Path) -> None:
+    scale = load_scale(root, "smoke")
+    check_run(with_deltas(scale.run, {"mlm.length": 65, "calibrate.length": 65}), scale, "x")
+    lexical = {"retrieve.engine": "bm25", "encode.document_length": 65}
+    check_run(with_deltas(scale.run, lexical), scale, "x")
 
 
 def test_a_result_made_under_another_default_is_refused(root: Path, tmp_path: Path) -> None:
@@ -98,4 +133,7 @@ def test_a_result_made_under_another_default_is_refused(root: Path, tmp_path: Pa
     build_plan(config)
     (folder / "spec.json").write_text(json.dumps(record | {"steps": 7}), encoding="utf-8")
     with pytest.raises(LexigraftError, match="steps was 7 when this result was made"):
+        build_plan(config)
+    (folder / "spec.json").write_text("{", encoding="utf-8")
+    with pytest.raises(LexigraftError, match=rf"not valid JSON .*; remove {folder} to make it"):
         build_plan(config)

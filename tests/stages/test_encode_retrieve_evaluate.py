@@ -167,6 +167,45 @@ def test_bm25_needs_no_vectors(collection: Path, tmp_path: Path) -> None:
     assert facts["mrr@10"] > 0
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{}", "'sets' is missing, a JSON object is needed"),
+        ("[]", "list found, a JSON object is needed"),
+        ('{"sets": {}}', "the set 'one' was not searched"),
+        ('{"sets": {"one": 3}}', "sets: 'one' is 3, a JSON object is needed"),
+    ],
+)
+def test_a_record_of_no_search_is_refused(
+    collection: Path, tmp_path: Path, text: str, told: str
+) -> None:
+    spec = RetrieveSpec(collection="c", engine="bm25", depth=2)
+    execute(spec, {"collection": collection}, tmp_path / "run", retrieve.run)
+    (tmp_path / "run" / "retrieve.json").write_text(text)
+    inputs = {"collection": collection, "run": tmp_path / "run"}
+    with pytest.raises(LexigraftError, match=rf"retrieve\.json: {told}"):
+        execute(EvaluateSpec(collection="c", run="r"), inputs, tmp_path / "metrics", evaluate.run)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("qrels/test.tsv", "q1\td0\t0\nq2\td1\t-1\n", "no document is judged relevant"),
+        ("queries.jsonl", '{"_id": "q1", "text": " "}\n', "no query has any text"),
+        ("qrels/test.tsv", "q1\td0\t0\nq2\td12\t1\n", ""),
+    ],
+)
+def test_a_set_that_can_only_score_nothing_is_told(
+    collection: Path, tmp_path: Path, caplog, file: str, text: str, told: str
+) -> None:
+    dataset = collection / "sets" / "one"
+    (dataset / file).write_text(text)
+    facts = evaluate_bm25(dataset=dataset, out=tmp_path / "out")
+    warnings = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert any(told in line for line in warnings if line.startswith("one: ")) == bool(told)
+    assert (facts["mrr@10"] == 0) or not told
+
+
 def test_vectors_of_another_collection_are_refused(collection: Path, tmp_path: Path) -> None:
     run_stages(save_model(tmp_path / "model"), collection, tmp_path)
     corpus = collection / "sets" / "two" / "corpus.jsonl"

@@ -188,6 +188,29 @@ def test_corrupt_checkpoint_is_refused(
         trainer(tmp_path).fit()
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("run.json", "{", r"run\.json: not valid JSON .*; remove .* to start again"),
+        ("run.json", "[]", r"run\.json: list found.*; remove .* to start again"),
+        ("checkpoint-20/whole.json", "{", r"whole\.json: not valid JSON .*; remove that folder"),
+        ("checkpoint-20/whole.json", "{}", r"whole\.json lists no files\); remove that folder"),
+        (
+            "checkpoint-20/whole.json",
+            '{"model.safetensors": 3}',
+            r"whole\.json does not say what model\.safetensors was\); remove that folder",
+        ),
+    ],
+)
+def test_a_corrupt_record_says_what_to_remove(
+    tmp_path: Path, file: str, text: str, told: str
+) -> None:
+    interrupt(tmp_path, 25)
+    (tmp_path / file).write_text(text)
+    with pytest.raises(LexigraftError, match=told):
+        trainer(tmp_path).fit()
+
+
 def test_checkpoints_of_another_run_are_refused(tmp_path: Path) -> None:
     interrupt(tmp_path, 15)
     with pytest.raises(LexigraftError, match=r"another run \(run 1, now 2\)"):

@@ -43,6 +43,12 @@ def test_files_that_are_no_scores_are_refused(tmp_path) -> None:
     pq.write_table(pa.table({"query": ["q0"], "score": [1.0]}), path)
     with pytest.raises(LexigraftError, match="no column document; found query, score"):
         PairScores(path, ["q0"], ["d0"])
+    pq.write_table(pa.table({"query": ["q0"], "document": ["d0"], "score": ["high"]}), path)
+    with pytest.raises(LexigraftError, match=r"scores\.parquet: not readable as ids .* 'high'"):
+        PairScores(path, ["q0"], ["d0"])
+    pq.write_table(pa.table({"query": [["q0"]], "document": ["d0"], "score": [1.0]}), path)
+    with pytest.raises(LexigraftError, match=r"scores\.parquet: not readable as ids"):
+        PairScores(path, ["q0"], ["d0"])
     write_scores(path, PARTS)
     with pytest.raises(LexigraftError, match="no pair of the collection"):
         PairScores(path, ["x"], ["y"])

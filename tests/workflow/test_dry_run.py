@@ -120,16 +120,29 @@ def test_a_new_axis_changes_no_id_and_plans_only_its_own_jobs(tree: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["scale=huge"], "scale: found 'huge'; allowed: mini, paper, smoke"),
+        (["scale=huge"], "scale: found 'huge'; allowed: development, mini, paper, smoke"),
         (["experiment=table2"], "unknown key 'experiment'; did you mean 'experiments'?"),
         (["seeds=first"], "seeds: found 'first'; allowed: a value of type integer"),
+        (["experiments=[]"], "experiments: found []; allowed: 1 or more values"),
+        (["results=a{b}"], 'results: found "a{b}"; allowed: folder that runs write to, a path'),
     ],
 )
 def test_a_wrong_word_stops_before_the_dag(tree: Path, words: list[str], sentence: str) -> None:
-    run = snakemake(tree, "--config", *words)
-    assert run.returncode != 0
-    assert sentence in run.stdout + run.stderr
-    assert "Traceback" not in run.stdout + run.stderr
+    refused(snakemake(tree, "--config", *words), sentence)
+
+
+def test_headline_needs_its_two_experiments(tree: Path) -> None:
+    run = snakemake(tree, "headline", "--config", "experiments=table2")
+    refused(run, "experiments: 'figure1' is asked for and not among the configured ones: table2")
+
+
+def refused(run: subprocess.CompletedProcess[str], sentence: str) -> None:
+    """One sentence is the last that is shown, and no frame of a program."""
+    assert run.returncode == 2
+    shown = run.stdout + run.stderr
+    assert sentence in shown.splitlines()[-1]
+    assert "Traceback" not in shown
+    assert 'File "' not in shown
 
 
 def test_a_misspelt_strategy_in_an_experiment_stops_before_the_dag(tree: Path) -> None:

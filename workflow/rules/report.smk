@@ -2,7 +2,7 @@ rule table:
     # An experiment's rows: ours beside the reported values.
     input:
         "workflow/experiments/{experiment}.yaml",
-        lambda w: PLAN.evaluations([w.experiment]),
+        lambda w: evaluations(PLAN, w.experiment),
     output:
         csv=report(
             f"{RESULTS}/tables/{{experiment}}.csv",
@@ -25,7 +25,7 @@ rule figure:
     # An experiment's picture.
     input:
         "workflow/experiments/{experiment}.yaml",
-        lambda w: PLAN.evaluations([w.experiment]),
+        lambda w: evaluations(PLAN, w.experiment),
     output:
         png=report(
             f"{RESULTS}/figures/{{experiment}}.png",
@@ -47,7 +47,7 @@ rule claims:
     # Sentences of the papers as tests of what was measured.
     input:
         "workflow/claims.yaml",
-        PLAN.evaluations(PLAN.experiments),
+        evaluations(PLAN, *PLAN.experiments),
     output:
         json=f"{RESULTS}/claims.json",
         md=report(

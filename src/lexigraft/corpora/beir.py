@@ -23,7 +23,7 @@ from lexigraft.corpora.records import (
 )
 from lexigraft.errors import LexigraftError
 from lexigraft.files import whole_file
-from lexigraft.specs.base import slug
+from lexigraft.specs.stages import beir_set_name
 
 log = logging.getLogger(__name__)
 URL = "https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets/{}.zip"
@@ -88,11 +88,8 @@ def write_beir_collection(
             fails, or a folder that cannot be read.
     """
     known = BENCHMARK.get(source, BenchmarkSet(""))
-    if path:
-        folder = Path(path)
-        name = source or slug(folder.resolve().name)
-    else:
-        folder, name = download(source, downloads), source
+    folder = Path(path) if path else download(source, downloads)
+    name = beir_set_name(source, path)
     self_match = remove_self_match or known.remove_self_match
     facts = copy_set(folder, out / "sets" / name, name, split, self_match, limit, copy=bool(path))
     write_manifest(out, "beir", {name: facts})

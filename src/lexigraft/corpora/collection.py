@@ -14,13 +14,14 @@ from typing import Any
 from lexigraft.corpora.evaluation_set import EvaluationSet, group_judgements
 from lexigraft.corpora.records import (
     read_documents,
-    read_objects,
+    read_negatives,
     read_qrels,
     read_queries,
+    read_texts,
     write_objects,
 )
 from lexigraft.errors import LexigraftError
-from lexigraft.files import read_json, sha256_file, write_json
+from lexigraft.files import member, read_object, sha256_file, write_json
 
 
 @dataclass
@@ -59,9 +60,8 @@ class Collection:
         path = folder / "manifest.json"
         if not path.is_file():
             raise LexigraftError(f"{folder}: not a collection, manifest.json is missing")
-        manifest = read_json(path)
-        if not isinstance(manifest, dict) or not isinstance(manifest.get("sets"), dict):
-            raise LexigraftError(f"{path}: not the manifest of a collection, 'sets' is missing")
+        manifest = read_object(path)
+        member(manifest, "sets", dict, f"{path}: not the manifest of a collection")
         return cls(folder, manifest)
 
     def text(self) -> Iterator[str]:
@@ -85,10 +85,7 @@ class Collection:
             if not files:
                 raise LexigraftError(f"{self.folder}: a collection without training text")
         for path in files:
-            for number, record in read_objects(path):
-                if not isinstance(record.get("text"), str):
-                    raise LexigraftError(f"{path}, line {number}: no 'text'")
-                yield record["text"]
+            yield from read_texts(path)
 
     def training(self) -> TrainingPairs:
         """Training pairs, whole in memory.
@@ -110,7 +107,7 @@ class Collection:
         negatives: dict[str, list[str]] = {query: [] for query in positives}
         path = folder / "negatives.jsonl"
         if path.is_file():
-            negatives |= {r["query"]: r["negatives"] for _, r in read_objects(path)}
+            negatives |= read_negatives(path)
         for kind, table in (("positive", positives), ("negative", negatives)):
             _known(folder, kind, table, queries, documents)
         scores = folder / "scores.parquet"
@@ -128,18 +125,21 @@ class Collection:
         Raises:
             LexigraftError: no set of that name, or one that cannot be read.
         """
-        facts = self.manifest["sets"].get(name)
-        if facts is None:
+        sets = self.manifest["sets"]
+        if name not in sets:
             raise LexigraftError(
                 f"{self.folder}: no evaluation set {name!r}; "
                 f"it has {', '.join(self.set_names()) or 'none'}"
             )
+        path = self.folder / "manifest.json"
+        facts = member(sets, name, dict, f"{path}: sets")
+        where = f"{path}: sets.{name}"
         return EvaluationSet.read(
             self.folder / "sets" / name,
-            facts.get("split", "test"),
+            member(facts, "split", str, where, "test"),
             name,
-            remove_self_match=bool(facts.get("remove_self_match", False)),
-            relevance_level=int(facts.get("relevance_level", 1)),
+            remove_self_match=member(facts, "remove_self_match", bool, where, False),
+            relevance_level=member(facts, "relevance_level", int, where, 1),
         )
 
 

@@ -34,9 +34,9 @@ from lexigraft.corpora.records import (
     write_queries,
 )
 from lexigraft.errors import LexigraftError
+from lexigraft.specs.stages import IN_DOMAIN
 
 log = logging.getLogger(__name__)
-IN_DOMAIN = "in-domain"
 DISTRACTORS_A_QUERY = 4
 
 

@@ -32,13 +32,12 @@ from lexigraft.corpora.records import (
 from lexigraft.errors import LexigraftError
 from lexigraft.files import whole_file
 from lexigraft.progress import track
+from lexigraft.specs.stages import MSMARCO_SETS
 
 log = logging.getLogger(__name__)
 HARD_NEGATIVES = "sentence-transformers/msmarco-hard-negatives"
 HARD_NEGATIVES_FILE = "msmarco-hard-negatives.jsonl.gz"
 SCORES = hub.HubSet("sentence-transformers/msmarco-scores-ms-marco-MiniLM-L6-v2", "list")
-SETS = {"dev": "dev", "trec-dl-2019": "test"}
-"""Evaluation sets and the splits of BEIR's copy that judge them."""
 RELEVANCE_LEVELS = {"trec-dl-2019": 2}
 """TREC-DL counts grades 2 and 3 of 0 to 3 as relevant where a measure is binary (Craswell et al.,
 2020, "Overview of the TREC 2019 Deep Learning Track", section 3)."""
@@ -115,7 +114,7 @@ def write_from(
     write_negatives(train / "negatives.jsonl", {q: hard for q, (_, hard) in candidates.items()})
     sets = {
         name: copy_set(folder, out / "sets" / name, name, split, False, limit, copy=False)
-        for name, split in SETS.items()
+        for name, split in MSMARCO_SETS.items()
     }
     for name, level in RELEVANCE_LEVELS.items():
         sets[name]["relevance_level"] = level

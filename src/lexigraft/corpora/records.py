@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lexigraft.errors import LexigraftError
-from lexigraft.files import whole_file
+from lexigraft.files import as_object, member, parse_json, whole_file
 
 QRELS_HEADER = ("query-id", "corpus-id", "score")
-_GRADE = re.compile(r"[+-]?[0-9]+")
+_GRADE = re.compile(r"[+-]?0*[0-9]{1,6}")
+"""trec_eval makes a table of all grades up to the highest one."""
 _BOM = "\ufeff"
 
 
@@ -80,15 +81,8 @@ def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         LexigraftError: as `read_lines`, or a line that is no JSON object.
     """
     for number, line in read_lines(path):
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise LexigraftError(f"{path}, line {number}: not valid JSON ({error})") from None
-        if not isinstance(record, dict):
-            raise LexigraftError(
-                f"{path}, line {number}: {type(record).__name__} found, a JSON object is needed"
-            )
-        yield number, record
+        where = f"{path}, line {number}"
+        yield number, as_object(parse_json(line, where), where)
 
 
 def read_documents(path: Path) -> Iterator[Document]:
@@ -124,6 +118,35 @@ def read_queries(path: Path) -> Iterator[Query]:
         raise LexigraftError(f"{path}: no queries, at least one is needed")
 
 
+def read_texts(path: Path) -> Iterator[str]:
+    """Texts of a file of {"text"} lines, in file order.
+
+    Raises:
+        LexigraftError: an unreadable line, or one without a text.
+    """
+    for number, record in read_objects(path):
+        text = _text(record, "text", path, number)
+        if text is None:
+            raise LexigraftError(f"{path}, line {number}: no 'text'")
+        yield text
+
+
+def read_negatives(path: Path) -> dict[str, list[str]]:
+    """Query id to documents of a `negatives.jsonl`.
+
+    Raises:
+        LexigraftError: an unreadable line, or one without a query or a list of documents.
+    """
+    found = {}
+    for number, record in read_objects(path):
+        where = f"{path}, line {number}"
+        documents = member(record, "negatives", list, where)
+        if not all(isinstance(document, str) for document in documents):
+            raise LexigraftError(f"{where}: 'negatives' holds what is no id, strings are needed")
+        found[member(record, "query", str, where)] = documents
+    return found
+
+
 def read_qrels(path: Path) -> Iterator[Judgement]:
     """Judgements of a `qrels/<split>.tsv`, in file order, with or without its header line.
 
@@ -135,7 +158,10 @@ def read_qrels(path: Path) -> Iterator[Judgement]:
     """
     first, found = True, False
     for number, line in read_lines(path):
-        fields = next(csv.reader([line], delimiter="\t")) if '"' in line else line.split("\t")
+        try:
+            fields = next(csv.reader([line], delimiter="\t")) if '"' in line else line.split("\t")
+        except csv.Error as error:
+            raise LexigraftError(f"{path}, line {number}: not tab-separated ({error})") from None
         fields = [field.strip() for field in fields]
         if first and fields[-1].lower() == QRELS_HEADER[-1]:
             first = False
@@ -151,7 +177,8 @@ def read_qrels(path: Path) -> Iterator[Judgement]:
             raise LexigraftError(f"{path}, line {number}: empty id in {line!r}")
         if not _GRADE.fullmatch(grade):
             raise LexigraftError(
-                f"{path}, line {number}: score {grade!r} found, a whole number is needed"
+                f"{path}, line {number}: score {grade[:20]!r} found, a whole number of at most 6 "
+                "digits is needed"
             )
         found = True
         yield Judgement(query, document, int(grade))
@@ -202,7 +229,7 @@ def _id(record: dict[str, Any], path: Path, number: int, seen: set[str]) -> str:
     if value in seen:
         raise LexigraftError(f"{path}, line {number}: id {value!r} came before, ids must differ")
     seen.add(value)
-    return value
+    return _characters(value, "_id", path, number)
 
 
 def _text(record: dict[str, Any], key: str, path: Path, number: int) -> str | None:
@@ -211,8 +238,12 @@ def _text(record: dict[str, Any], key: str, path: Path, number: int) -> str | No
         raise LexigraftError(
             f"{path}, line {number}: '{key}' is {type(value).__name__}, a string is needed"
         )
+    return value and _characters(value, key, path, number)
+
+
+def _characters(value: str, key: str, path: Path, number: int) -> str:
     try:
-        return value and value.encode().decode()
+        return value.encode().decode()
     except UnicodeEncodeError:
         raise LexigraftError(
             f"{path}, line {number}: '{key}' holds half of a surrogate pair, which is no character"

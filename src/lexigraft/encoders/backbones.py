@@ -19,6 +19,7 @@ from lexigraft.encoders.masked_lm import load_masked_lm, output_projection, save
 from lexigraft.encoders.packages import PACKAGED_MODELS, copy_packaged_model
 from lexigraft.errors import LexigraftError
 from lexigraft.files import sha256_file, write_json
+from lexigraft.specs.ranges import check_fields
 from lexigraft.specs.stages import BackboneSpec
 from lexigraft.training.curves import plot_loss
 from lexigraft.training.masked_lm import MaskedLmOptions, train_masked_lm
@@ -87,10 +88,7 @@ def pretrain_backbone(
     Raises:
         LexigraftError: no text, sizes that do not go together, or what `train_masked_lm` refuses.
     """
-    if spec.length > spec.positions:
-        raise LexigraftError(
-            f"length: {spec.length} found, at most positions ({spec.positions}) is allowed"
-        )
+    check_fields(spec, str)
     tokenizer = train_tokenizer(
         spec.tokenizer,
         spec.lowercase,

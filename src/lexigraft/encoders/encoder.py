@@ -16,7 +16,7 @@ from lexigraft.encoders.masked_lm import output_projection, project_states
 from lexigraft.encoders.saving import Head, longest_input, refuse_long_input
 from lexigraft.encoders.splade import splade_pool
 from lexigraft.errors import LexigraftError
-from lexigraft.files import read_json
+from lexigraft.files import member, read_object
 
 Role = Literal["query", "document"]
 
@@ -49,12 +49,18 @@ class Encoder:
         return int(self.model.config.hidden_size)
 
     def default_length(self, role: Role) -> int:
-        """Tokens at which the folder's own settings cut a query or a document."""
+        """Tokens at which the folder's own settings cut a query or a document.
+
+        Raises:
+            LexigraftError: sentence_bert_config.json states what is no length.
+        """
         path = Path(self.name) / "sentence_bert_config.json"
-        own = read_json(path) if path.is_file() else {}
-        stated = own.get(f"{role}_length") or own.get("max_seq_length")
+        own = read_object(path) if path.is_file() else {}
+        stated = [member(own, k, int, str(path), 0) for k in (f"{role}_length", "max_seq_length")]
+        if min(stated) < 0:
+            raise LexigraftError(f"{path}: a length of {min(stated)} tokens; 1 or more is needed")
         limit = min(self.tokenizer.model_max_length, longest_input(self.model))
-        return min(int(stated), limit) if stated else limit
+        return min(next(filter(None, stated), limit), limit)
 
     def tokenize(self, texts: Sequence[str], max_length: int, role: Role) -> list[list[int]]:
         """Token ids of each text, special tokens included, cut at `max_length`.

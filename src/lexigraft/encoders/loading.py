@@ -6,17 +6,18 @@ fine-tuned.
 """
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
-from safetensors import SafetensorError
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerFast
 
 from lexigraft.encoders.encoder import Encoder, Role
 from lexigraft.encoders.masked_lm import (
     HUB_ID,
+    architectures,
     first_line,
     load_masked_lm,
+    load_model,
     load_tokenizer,
     refuse_foreign_tokenizer,
     refuse_missing_files,
@@ -24,7 +25,7 @@ from lexigraft.encoders.masked_lm import (
 from lexigraft.encoders.saving import save_encoder
 from lexigraft.encoders.tokenizers import lowercase_tokenizer
 from lexigraft.errors import LexigraftError
-from lexigraft.files import read_json
+from lexigraft.files import as_object, member, read_json, read_object
 
 __all__ = ["Encoder", "Role", "load_encoder", "lowercase_tokenizer", "save_encoder"]
 
@@ -45,18 +46,20 @@ def load_encoder(location: str | Path, *, device: str | torch.device = "cpu") ->
     if not (folder / "modules.json").is_file():
         model, tokenizer = load_masked_lm(folder)
         return Encoder(model.to(device), tokenizer, "splade", str(folder))
-    modules = read_json(folder / "modules.json")
-    kinds = [str(module.get("type", "")).rsplit(".", 1)[-1] for module in modules]
+    kinds, paths = _modules(folder / "modules.json")
     facts = folder / "config_sentence_transformers.json"
-    prompts = (read_json(facts).get("prompts") or {}) if facts.is_file() else {}
+    stated = read_object(facts) if facts.is_file() else {}
+    prompts = dict(member(stated, "prompts", dict, str(facts), {}))
+    for role in prompts:
+        member(prompts, role, str, f"{facts}: prompts", "")
     prompts.setdefault("document", prompts.get("passage", ""))
     if kinds in (["MLMTransformer", "SpladePooling"], ["Transformer", "SpladePooling"]):
-        _refuse_other_splade(folder, modules[1]["path"])
-        model, tokenizer = load_masked_lm(folder / modules[0]["path"])
+        _refuse_other_splade(folder, paths[1])
+        model, tokenizer = load_masked_lm(folder / paths[0])
         return Encoder(model.to(device), tokenizer, "splade", str(folder), prompts=prompts)
     if kinds in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
-        pooling = _dense_pooling(folder, modules[1]["path"])
-        model, tokenizer = _load_bare(folder / modules[0]["path"])
+        pooling = _dense_pooling(folder, paths[1])
+        model, tokenizer = _load_bare(folder / paths[0])
         normalise = kinds[-1] == "Normalize"
         return Encoder(
             model.to(device), tokenizer, "dense", str(folder), pooling, normalise, prompts
@@ -65,6 +68,16 @@ def load_encoder(location: str | Path, *, device: str | torch.device = "cpu") ->
         f"{folder / 'modules.json'}: modules {', '.join(kinds)}; a Transformer with SpladePooling, "
         "or with Pooling and perhaps Normalize, is needed"
     )
+
+
+def _modules(path: Path) -> tuple[list[str], list[str]]:
+    """Last name of the class of each module, and its folder."""
+    found = read_json(path)
+    if not isinstance(found, list):
+        raise LexigraftError(f"{path}: {type(found).__name__} found, a list of modules is needed")
+    modules = [as_object(module, str(path)) for module in found]
+    kinds = [member(module, "type", str, str(path)).rsplit(".", 1)[-1] for module in modules]
+    return kinds, [member(module, "path", str, str(path), "") for module in modules]
 
 
 def _fetched(place: str) -> Path:
@@ -84,7 +97,7 @@ def _fetched(place: str) -> Path:
 
 
 def _refuse_other_splade(folder: Path, path: str) -> None:
-    config = read_json(folder / path / "config.json")
+    config = read_object(folder / path / "config.json")
     found = (config.get("pooling_strategy", "max"), config.get("activation_function", "relu"))
     if found != ("max", "relu"):
         raise LexigraftError(
@@ -94,8 +107,8 @@ def _refuse_other_splade(folder: Path, path: str) -> None:
 
 
 def _dense_pooling(folder: Path, path: str) -> Literal["mean", "cls"]:
-    config = read_json(folder / path / "config.json")
-    mode = config.get("pooling_mode")
+    config = read_object(folder / path / "config.json")
+    mode: Any = config.get("pooling_mode")
     if mode is None:
         flags = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
         chosen = [k for k, v in config.items() if k.startswith("pooling_mode_") and v]
@@ -112,23 +125,12 @@ def _dense_pooling(folder: Path, path: str) -> Literal["mean", "cls"]:
 
 def _load_bare(folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
     """An encoder that needs no prediction head; one that has it keeps it, unused."""
-    names = read_json(folder / "config.json").get("architectures") or []
-    if any(name.endswith("ForMaskedLM") for name in names):
+    config = folder / "config.json"
+    if any(name.endswith("ForMaskedLM") for name in architectures(read_object(config), folder)):
         return load_masked_lm(folder)
     refuse_missing_files(folder)
-    try:
-        model, loading = AutoModel.from_pretrained(
-            folder,
-            trust_remote_code=False,
-            use_safetensors=True,
-            output_loading_info=True,
-            dtype=torch.float32,
-        )
-    except (SafetensorError, OSError, ValueError, KeyError, RuntimeError) as error:
-        raise LexigraftError(
-            f"{folder}: not loadable as an encoder ({first_line(error)})"
-        ) from None
-    missing = sorted(key for key in loading["missing_keys"] if not key.startswith("pooler."))
+    model, lacking = load_model(AutoModel, str(folder), None, "an encoder")
+    missing = [name for name in lacking if not name.startswith("pooler.")]
     if missing:
         raise LexigraftError(
             f"{folder}: the checkpoint lacks {len(missing)} weights, such as {missing[0]}"

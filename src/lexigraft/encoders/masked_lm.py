@@ -6,6 +6,7 @@ head read B x L x H states and never make B x L x V logits.
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from transformers import (
 
 from lexigraft.encoders.saving import save_encoder
 from lexigraft.errors import LexigraftError
+from lexigraft.files import member, read_object
 
 MASKED_LM_SUFFIXES = ("ForMaskedLM", "ForPreTraining", "WithLMHeadModel")
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model", "spiece.model")
@@ -54,7 +56,12 @@ def load_masked_lm(
     _refuse_other_heads(place, config)
     if Path(place).is_dir():
         refuse_missing_files(Path(place))
-    model = _load_model(place, revision)
+    model, missing = load_model(AutoModelForMaskedLM, place, revision, "a masked language model")
+    if missing:
+        raise LexigraftError(
+            f"{place}: the checkpoint lacks {len(missing)} weights of {type(model).__name__}, "
+            f"such as {missing[0]}; a masked language model with a trained head is needed"
+        )
     tokenizer = load_tokenizer(place, revision)
     refuse_foreign_tokenizer(place, model, tokenizer)
     _refuse_unusual_decoder(place, model)
@@ -105,8 +112,11 @@ def _decoder(model: PreTrainedModel) -> nn.Linear:
 def _read_config(place: str, revision: str | None) -> dict[str, Any]:
     if not Path(place).is_dir() and not HUB_ID.fullmatch(place):
         raise LexigraftError(f"{place}: no such folder")
-    if Path(place).is_dir() and not (Path(place) / "config.json").is_file():
-        raise LexigraftError(f"{place}: no config.json, so no model of transformers")
+    if Path(place).is_dir():
+        path = Path(place) / "config.json"
+        if not path.is_file():
+            raise LexigraftError(f"{place}: no config.json, so no model of transformers")
+        return read_object(path)
     try:
         config, _ = PretrainedConfig.get_config_dict(place, revision=revision)
     except (OSError, ValueError) as error:
@@ -120,7 +130,7 @@ def _read_config(place: str, revision: str | None) -> dict[str, Any]:
 def _refuse_other_heads(place: str, config: dict[str, Any]) -> None:
     import transformers
 
-    names = config.get("architectures") or []
+    names = architectures(config, place)
     remote = config.get("auto_map") or {}
     if remote and not (names and all(hasattr(transformers, name) for name in names)):
         raise LexigraftError(
@@ -134,6 +144,18 @@ def _refuse_other_heads(place: str, config: dict[str, Any]) -> None:
         )
 
 
+def architectures(config: Mapping[str, Any], place: str | Path) -> list[str]:
+    """Names of classes that a config.json gives its model.
+
+    Raises:
+        LexigraftError: `architectures` is no list of names.
+    """
+    names = member(config, "architectures", list, f"{place}: config.json", [])
+    if not all(isinstance(name, str) for name in names):
+        raise LexigraftError(f"{place}: config.json: 'architectures' is {names!r}, not names")
+    return names
+
+
 def refuse_missing_files(folder: Path) -> None:
     if not any(folder.glob("*.safetensors")):
         pickled = sorted(
@@ -145,29 +167,42 @@ def refuse_missing_files(folder: Path) -> None:
         raise LexigraftError(f"{folder}: no tokenizer file (tokenizer.json, vocab.txt, ...)")
 
 
-def _load_model(place: str, revision: str | None) -> PreTrainedModel:
+def load_model(
+    kind: Any, place: str, revision: str | None, what: str
+) -> tuple[PreTrainedModel, list[str]]:
+    """A model in float32 and evaluation mode, and the names of the weights that it had to make up.
+
+    Args:
+        kind: class of transformers that loads it.
+        place: a folder, or an id of the hub.
+        revision: commit, tag or branch of a hub id.
+        what: what is loaded, for messages.
+
+    Raises:
+        LexigraftError: the weights are corrupt or of another shape than config.json says, or
+            config.json is not a model's.
+    """
     try:
-        model, loading = AutoModelForMaskedLM.from_pretrained(
+        model, loading = kind.from_pretrained(
             place,
             revision=revision,
             trust_remote_code=False,
             use_safetensors=True,
+            ignore_mismatched_sizes=True,
             output_loading_info=True,
             dtype=torch.float32,
         )
     except SafetensorError as error:
         raise LexigraftError(f"{place}: corrupt weights ({first_line(error)})") from None
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    # A wrong value in config.json ends anywhere in transformers: a TypeError, a ZeroDivisionError.
+    except Exception as error:
+        raise LexigraftError(f"{place}: not loadable as {what} ({first_line(error)})") from None
+    for name, stored, needed in sorted(loading["mismatched_keys"]):
         raise LexigraftError(
-            f"{place}: not loadable as a masked language model ({first_line(error)})"
-        ) from None
-    missing = sorted(loading["missing_keys"])
-    if missing:
-        raise LexigraftError(
-            f"{place}: the checkpoint lacks {len(missing)} weights of {type(model).__name__}, "
-            f"such as {missing[0]}; a masked language model with a trained head is needed"
+            f"{place}: the weights do not fit config.json ({name} is {tuple(stored)}, "
+            f"config.json says {tuple(needed)})"
         )
-    return model.eval()
+    return model.eval(), sorted(loading["missing_keys"])
 
 
 def load_tokenizer(place: str, revision: str | None) -> PreTrainedTokenizerFast:
@@ -231,7 +266,8 @@ def _refuse_unusual_decoder(place: str, model: PreTrainedModel) -> None:
 
 
 def first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), repr(error))
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [repr(error)]
+    return " ".join(lines[: 2 if lines[0].endswith(":") else 1])
 
 
 def save_masked_lm(

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from lexigraft.errors import LexigraftError
-from lexigraft.files import read_json
+from lexigraft.files import member, read_object
 
 
 class Results:
@@ -26,10 +26,7 @@ class Results:
         """Name of each set to its measures, from `metrics.json`."""
         if identity not in self._metrics:
             path = self.evaluation(identity) / "metrics.json"
-            document = read_json(path)
-            if not isinstance(document, dict) or not isinstance(document.get("sets"), dict):
-                raise LexigraftError(f"{path}: no key 'sets' with the measures of each set")
-            self._metrics[identity] = document["sets"]
+            self._metrics[identity] = member(read_object(path), "sets", dict, str(path))
         return self._metrics[identity]
 
     def record(self, identity: str, name: str) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 import csv
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from lexigraft.errors import LexigraftError
-from lexigraft.files import read_json
+from lexigraft.files import read_object
 from lexigraft.report import text
 from lexigraft.report.columns import parse_column
 
@@ -31,11 +31,22 @@ def summary(results: Path) -> str:
     parts = []
     if tables:
         main = next((path for path in tables if path.stem == MAIN), tables[0])
-        parts.append(_table(main))
+        parts.append(_part(_table, main))
     if claims.is_file():
-        parts.append(_claims(read_json(claims)))
+        parts.append(_part(_claims, claims))
     parts.append(_places(tables, figures, claims))
     return "\n\n".join(parts)
+
+
+def _part(tell: Callable[[Path], str], path: Path) -> str:
+    """What a file says; LexigraftError if its columns or keys are not those that were written."""
+    try:
+        return tell(path)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise LexigraftError(
+            f"{path}: not what was written ({type(error).__name__}: {error}); remove it and make "
+            "it again"
+        ) from None
 
 
 def _table(path: Path) -> str:
@@ -94,7 +105,8 @@ def _cell(cell: dict[str, str]) -> str:
     return f"{shown} {reported:<6}"
 
 
-def _claims(document: dict[str, Any]) -> str:
+def _claims(path: Path) -> str:
+    document = read_object(path)
     counts = document["counts"]
     lines = ["Claims: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()), ""]
     for verdict, sign in SIGNS.items():

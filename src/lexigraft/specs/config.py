@@ -10,6 +10,7 @@ from lexigraft.errors import LexigraftError
 from lexigraft.specs.base import StageSpec
 from lexigraft.specs.documents import check, read_document, schema
 from lexigraft.specs.experiments import experiment_names
+from lexigraft.specs.ranges import check_fields, run_problem
 from lexigraft.specs.run import Run, as_type, with_deltas
 from lexigraft.specs.stages import BackboneSpec, CorpusSpec
 
@@ -125,7 +126,8 @@ def load_scale(root: Path, name: str) -> Scale:
     """Read `workflow/scales/<name>.yaml`.
 
     Raises:
-        LexigraftError: no such scale, or a part of it names what it does not define.
+        LexigraftError: no such scale, a part of it names what it does not define, or a value that
+            no stage can work with.
     """
     folder = root / "workflow" / "scales"
     path = folder / f"{name}.yaml"
@@ -134,7 +136,8 @@ def load_scale(root: Path, name: str) -> Scale:
         raise LexigraftError(f"config.yaml or --config: scale: found {name!r}; allowed: {known}")
     document = _scale_document(path, schema("scale", root))
     collections = {
-        key: _spec(CorpusSpec, key, options) for key, options in document["collections"].items()
+        key: _spec(CorpusSpec, key, options, f"{path}: collections.{key}")
+        for key, options in document["collections"].items()
     }
     text = document["text"]
     for key in ("training", "text"):
@@ -142,25 +145,22 @@ def load_scale(root: Path, name: str) -> Scale:
             raise LexigraftError(
                 f"{path}: {key}: found {document[key]!r}; allowed: {', '.join(collections)}"
             )
-    for role, sets in document["evaluation"].items():
-        for entry in sets:
-            if entry.split("/")[0] not in collections:
-                raise LexigraftError(
-                    f"{path}: evaluation.{role}: {entry!r} names no collection; "
-                    f"allowed: {', '.join(collections)}"
-                )
+    _refuse_unknown_sets(path, document["evaluation"], collections)
+    run = with_deltas(Run(), document.get("run", {}))
+    if problem := run_problem(run):
+        raise LexigraftError(f"{path}: run: {problem}")
     return Scale(
         name=name,
         title=document["title"],
         rows=document["rows"],
         one=tuple(document["seeds"]["one"]),
         many=tuple(document["seeds"]["many"]),
-        run=with_deltas(Run(), document.get("run", {})),
+        run=run,
         training=document["training"],
         text=text,
         collections=collections,
         backbones={
-            key: _backbone(key, options, collections[text].id)
+            key: _backbone(key, options, collections[text].id, f"{path}: backbones.{key}")
             for key, options in document["backbones"].items()
         },
         evaluation={role: tuple(document["evaluation"].get(role, ())) for role in ROLES},
@@ -194,11 +194,33 @@ def _laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, 
     return merged
 
 
-def _spec(kind: type[Spec], name: str, options: Mapping[str, Any]) -> Spec:
+def _refuse_unknown_sets(
+    path: Path, evaluation: Mapping[str, list[str]], collections: Mapping[str, CorpusSpec]
+) -> None:
+    for role, sets in evaluation.items():
+        for entry in sets:
+            collection, name = entry.split("/")
+            if collection not in collections:
+                raise LexigraftError(
+                    f"{path}: evaluation.{role}: {entry!r} names no collection; "
+                    f"allowed: {', '.join(collections)}"
+                )
+            known = collections[collection].set_names()
+            if name not in known:
+                raise LexigraftError(
+                    f"{path}: evaluation.{role}: {entry!r} names no set of {collection}; "
+                    f"allowed: {', '.join(known) or 'none, it has no evaluation set'}"
+                )
+
+
+def _spec(kind: type[Spec], name: str, options: Mapping[str, Any], where: str) -> Spec:
     hints = get_type_hints(kind)
-    return kind(name=name, **{key: as_type(value, hints[key]) for key, value in options.items()})
+    typed = {key: as_type(value, hints[key]) for key, value in options.items()}
+    spec = kind(name=name, **typed)
+    check_fields(spec, lambda field: f"{where}.{field}")
+    return spec
 
 
-def _backbone(name: str, options: Mapping[str, Any], corpus: str) -> BackboneSpec:
-    spec = _spec(BackboneSpec, name, options)
+def _backbone(name: str, options: Mapping[str, Any], corpus: str, where: str) -> BackboneSpec:
+    spec = _spec(BackboneSpec, name, options, where)
     return dataclasses.replace(spec, corpus=corpus) if spec.origin == "pretrain" else spec

@@ -101,6 +101,10 @@ def _sentence(error: jsonschema.ValidationError) -> str:
         return f"{at}found {found}; {hint}allowed: {', '.join(allowed)}"
     if rule == "type":
         return f"{at}found {found}; allowed: a value of type {wanted}"
+    if rule == "minItems":
+        return f"{at}found {found}; allowed: {wanted} or more values"
+    if rule == "pattern" and "description" in schema:
+        return f"{at}found {found}; allowed: {schema['description']}"
     return f"{at}found {found}; {error.message[:200]}"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lexigraft.errors import LexigraftError
-from lexigraft.files import read_json
+from lexigraft.files import read_object
 from lexigraft.specs.base import StageSpec, default_of
 from lexigraft.specs.chain import Chain
 from lexigraft.specs.checks import check_run
@@ -200,7 +200,8 @@ def refuse_changed_meaning(plan: Plan) -> None:
         path = Path(plan.folder(identity)) / "spec.json"
         if not path.is_file():
             continue
-        stored, current = read_json(path), spec.record()
+        stored = read_object(path, f"remove {path.parent} to make it again")
+        current = spec.record()
         for name, value in current.items():
             if name in stored and stored[name] != value:
                 raise LexigraftError(

@@ -2,11 +2,10 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-from snakemake.exceptions import WorkflowError
 
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.config import load_config
@@ -14,18 +13,28 @@ from lexigraft.specs.plan import Plan, build_plan
 
 
 def load_plan(root: str, values: Mapping[str, Any]) -> Plan:
-    """Plan the configured experiments.
-
-    Raises:
-        WorkflowError: the configuration is wrong; Snakemake prints its one sentence and stops.
-    """
-    try:
+    """Plan the configured experiments; where the configuration is wrong, Snakemake stops."""
+    with told_in_one_sentence():
         plan = build_plan(load_config(Path(root), values, sys.argv))
-    except LexigraftError as error:
-        raise WorkflowError(str(error)) from None
     # Jobs inherit it: a text that several trainings read is tokenised once.
     os.environ.setdefault("LEXIGRAFT_CACHE", str(plan.config.results.resolve() / "cache"))
     return plan
+
+
+def evaluations(plan: Plan, *experiments: str) -> list[str]:
+    """What a report on some experiments reads; where one is not configured, Snakemake stops."""
+    with told_in_one_sentence():
+        return plan.evaluations(experiments)
+
+
+@contextmanager
+def told_in_one_sentence() -> Iterator[None]:
+    """Stop with one sentence and code 2; an exception would come with frames of the Snakefile."""
+    try:
+        yield
+    except LexigraftError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
 
 
 def launcher(gpus: int) -> str:

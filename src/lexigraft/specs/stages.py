@@ -1,9 +1,10 @@
 """The stages of the workflow: options, and the outputs of other stages that they read."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from lexigraft.specs.base import StageSpec, reads
+from lexigraft.specs.base import StageSpec, reads, slug
 from lexigraft.specs.options import (
     CalibrateOptions,
     EncodeOptions,
@@ -14,6 +15,11 @@ from lexigraft.specs.options import (
     TeacherOptions,
     TransferOptions,
 )
+
+IN_DOMAIN = "in-domain"
+"""Evaluation set of the held-out queries of the embedded corpus."""
+MSMARCO_SETS = {"dev": "dev", "trec-dl-2019": "test"}
+"""Evaluation sets of MS MARCO, and the splits of BEIR's copy that judge them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +53,20 @@ class CorpusSpec(StageSpec):
     """At most so many training pairs and documents in each set; 0 for all."""
     seed: int = 42
     """Which queries are held out."""
+
+    def set_names(self) -> tuple[str, ...]:
+        """Names of the evaluation sets that the collection has."""
+        if self.kind == "docstrings":
+            held_out = self.train_packages and self.in_domain_queries
+            return (*((IN_DOMAIN,) if held_out else ()), *self.zero_shot_packages)
+        if self.kind == "beir":
+            return (beir_set_name(self.source, self.path),)
+        return tuple(MSMARCO_SETS) if self.kind == "msmarco" else ()
+
+
+def beir_set_name(source: str, path: str) -> str:
+    """Name of the one evaluation set of a BEIR collection: the source's, else the folder's."""
+    return source or slug(Path(path).resolve().name)
 
 
 @dataclass(frozen=True, kw_only=True)

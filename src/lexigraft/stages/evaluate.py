@@ -1,5 +1,6 @@
 """Stage evaluate: metrics of a ranking, for each query and on average."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ from lexigraft.corpora.collection import Collection
 from lexigraft.corpora.evaluation_set import EvaluationSet
 from lexigraft.errors import LexigraftError
 from lexigraft.evaluation.metrics import Evaluation, Run, evaluate
-from lexigraft.files import read_json, write_json
+from lexigraft.files import member, read_object, write_json
 from lexigraft.retrieval.hits import read_rankings
 from lexigraft.specs.stages import EvaluateSpec
 from lexigraft.stages.job import Job
 
+log = logging.getLogger(__name__)
 MEASURED = ("document_length", "query_length", "flops", "health", "query_health")
 COLUMNS = pa.schema(
     [
@@ -31,16 +33,20 @@ def run(spec: EvaluateSpec, job: Job) -> None:
     """Write metrics.json and per_query.parquet (set, query, metric, value)."""
     collection = Collection.open(job.inputs["collection"])
     folder = job.inputs["run"]
-    retrieved = read_json(folder / "retrieve.json")["sets"]
+    path = folder / "retrieve.json"
+    retrieved = member(read_object(path), "sets", dict, str(path))
     runs = dict(read_rankings(folder / "rankings.parquet"))
     sets, tables = {}, {}
     for name in collection.set_names():
         if name not in retrieved:
-            raise LexigraftError(f"{folder / 'retrieve.json'}: the set {name!r} was not searched")
+            raise LexigraftError(f"{path}: the set {name!r} was not searched")
         evaluation_set = collection.evaluation_set(name)
         # A set without a single hit has no row in the rankings, and all its queries count as 0.
         sets[name], tables[name] = measure(
-            evaluation_set, runs.get(name, {}), spec.metrics, retrieved[name]
+            evaluation_set,
+            runs.get(name, {}),
+            spec.metrics,
+            member(retrieved, name, dict, f"{path}: sets"),
         )
     write_results(job.out, sets, tables)
 
@@ -51,8 +57,13 @@ def measure(
     metrics: Sequence[str],
     retrieved: Mapping[str, Any],
 ) -> tuple[dict[str, Any], Evaluation]:
-    """A set's entry of metrics.json, and its values for each query."""
+    """A set's entry of metrics.json, and its values for each query; a set that says nothing about
+    any model is told."""
     evaluation = evaluate(evaluation_set.qrels, found, metrics)
+    if not any(text.strip() for text in evaluation_set.queries.values()):
+        log.warning("%s: no query has any text; its measures mean nothing", evaluation_set.name)
+    if evaluation.without_relevant == len(evaluation_set.qrels):
+        log.warning("%s: no document is judged relevant; all measures are 0", evaluation_set.name)
     facts = evaluation.mean | {
         "queries": len(evaluation_set.qrels),
         "queries_without_relevant": evaluation.without_relevant,

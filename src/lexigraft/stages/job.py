@@ -1,6 +1,5 @@
 """How every stage runs: inputs checked, output whole or absent, where it came from written down."""
 
-import json
 import logging
 import os
 import platform
@@ -16,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from lexigraft.errors import LexigraftError
-from lexigraft.files import refuse_taken, sha256_file, whole_folder, write_json
+from lexigraft.files import read_object, refuse_taken, sha256_file, whole_folder, write_json
 from lexigraft.specs.base import StageSpec
-from lexigraft.specs.checks import check_fields
+from lexigraft.specs.ranges import check_fields
 from lexigraft.stages.locks import alone
 
 log = logging.getLogger(__name__)
@@ -144,4 +143,4 @@ def _accelerators() -> dict[str, Any]:
 def read_spec(folder: Path) -> dict[str, Any]:
     """The `spec.json` of a stage's output, or an empty record for a folder made elsewhere."""
     path = folder / "spec.json"
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return read_object(path, f"remove {folder} to make it again") if path.is_file() else {}

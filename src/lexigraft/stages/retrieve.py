@@ -5,7 +5,7 @@ from typing import Any
 
 from lexigraft.corpora.collection import Collection
 from lexigraft.errors import LexigraftError
-from lexigraft.files import read_json, write_json
+from lexigraft.files import member, read_object, write_json
 from lexigraft.retrieval.engines import search
 from lexigraft.retrieval.hits import Hits, write_rankings
 from lexigraft.specs.stages import RetrieveSpec
@@ -21,7 +21,10 @@ def run(spec: RetrieveSpec, job: Job) -> None:
     """
     collection = Collection.open(job.inputs["collection"])
     vectors = job.inputs.get("vectors")
-    encoded = read_json(vectors / "encode.json")["sets"] if vectors else {}
+    encoded: dict[str, dict[str, Any]] = {}
+    if vectors:
+        path = vectors / "encode.json"
+        encoded = member(read_object(path), "sets", dict, str(path))
     facts: dict[str, dict[str, Any]] = {}
 
     def rankings() -> Iterator[tuple[str, Hits]]:

@@ -8,14 +8,13 @@ passed over in silence.
 
 import json
 import logging
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from lexigraft.errors import LexigraftError
-from lexigraft.files import read_json, sha256_file, write_json
+from lexigraft.files import flush, read_object, sha256_file, write_json
 
 MARKER = "whole.json"
 OWNER = "run.json"
@@ -57,7 +56,7 @@ class Checkpoints:
         """Declare `checkpoint` whole, then remove all but the newest ones."""
         files = sorted(p for p in checkpoint.iterdir() if p.is_file() and p.name != MARKER)
         for file in files:
-            _flush(file)
+            flush(file)
         listed = {p.name: {"bytes": p.stat().st_size, "sha256": sha256_file(p)} for p in files}
         write_json(checkpoint / MARKER, listed)
         for old in self._folders(whole=True)[: -self.keep]:
@@ -85,7 +84,7 @@ class Checkpoints:
             # Nothing was saved, as after options that were refused: there is nothing to protect.
             write_json(path, self.identity)
             return
-        found = read_json(path)
+        found = read_object(path, f"remove {self.folder} to start again")
         if found != self.identity:
             what = _difference(found, self.identity)
             raise LexigraftError(
@@ -94,41 +93,30 @@ class Checkpoints:
             )
 
     def _verify(self, checkpoint: Path) -> None:
-        listed = read_json(checkpoint / MARKER)
-        if not isinstance(listed, dict) or not listed:
-            raise LexigraftError(
-                f"{checkpoint}: corrupt checkpoint ({MARKER} lists no files); remove that folder "
-                f"to go on from the one before, or {self.folder} to start again"
-            )
+        remedy = f"remove that folder to go on from the one before, or {self.folder} to start again"
+        listed = read_object(checkpoint / MARKER, remedy)
+        problem = "" if listed else f"{MARKER} lists no files"
         for name, stated in listed.items():
-            problem = _problem(checkpoint / name, stated)
-            if problem:
-                raise LexigraftError(
-                    f"{checkpoint}: corrupt checkpoint ({name} {problem}); remove that folder to "
-                    f"go on from the one before, or {self.folder} to start again"
-                )
+            if problem := _problem(checkpoint / name, stated):
+                break
+        if problem:
+            raise LexigraftError(f"{checkpoint}: corrupt checkpoint ({problem}); {remedy}")
 
 
-def _problem(file: Path, stated: Mapping[str, Any]) -> str:
+def _problem(file: Path, stated: Any) -> str:
     """What is wrong with a file of a checkpoint; empty if nothing."""
     if not file.is_file():
-        return "is missing"
+        return f"{file.name} is missing"
+    if not isinstance(stated, dict) or not {"bytes", "sha256"} <= stated.keys():
+        return f"{MARKER} does not say what {file.name} was"
     size = file.stat().st_size
     if size != stated["bytes"]:
-        return f"has {size:,} bytes, {stated['bytes']:,} were written"
-    return "" if sha256_file(file) == stated["sha256"] else "differs from what was written"
+        return f"{file.name} has {size} bytes, {stated['bytes']} were written"
+    same = sha256_file(file) == stated["sha256"]
+    return "" if same else f"{file.name} differs from what was written"
 
 
-def _difference(found: Any, wanted: Mapping[str, Any]) -> str:
+def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     """`steps 100, now 200` for the first key in which two identities differ."""
-    if isinstance(found, Mapping):
-        for key in sorted({*found, *wanted}):
-            if found.get(key) != wanted.get(key):
-                return f"{key} {found.get(key)!r}, now {wanted.get(key)!r}"
-    return "unreadable record"
-
-
-def _flush(file: Path) -> None:
-    """Have the file on disk before the marker says so: a power cut must not leave a lie."""
-    with file.open("rb") as stream:
-        os.fsync(stream.fileno())
+    key = min(k for k in {*found, *wanted} if found.get(k) != wanted.get(k))
+    return f"{key} {found.get(key)!r}, now {wanted.get(key)!r}"

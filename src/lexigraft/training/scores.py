@@ -41,13 +41,13 @@ class PairScores:
         keys, scores = [], []
         query_set, document_set = pa.array(query_ids), pa.array(document_ids)
         for batch in _batches(path):
-            query = pc.index_in(batch["query"].cast(pa.string()), query_set)
-            document = pc.index_in(batch["document"].cast(pa.string()), document_set)
+            query = pc.index_in(batch["query"], query_set)
+            document = pc.index_in(batch["document"], document_set)
             known = pc.and_(query.is_valid(), document.is_valid())
             query_N = query.filter(known).to_numpy(zero_copy_only=False).astype(np.int64)
             document_N = document.filter(known).to_numpy(zero_copy_only=False)
             keys.append(query_N * len(document_ids) + document_N)
-            score_N = batch["score"].cast(pa.float32()).filter(known).to_numpy(zero_copy_only=False)
+            score_N = batch["score"].filter(known).to_numpy(zero_copy_only=False)
             if not np.isfinite(score_N).all():
                 raise LexigraftError(f"{path}: column 'score' holds a value that is not finite")
             scores.append(score_N)
@@ -99,7 +99,7 @@ def _batches(path: Path) -> Iterator[pa.RecordBatch]:
         raise LexigraftError(f"{path}: no such file; teacher scores are needed")
     try:
         file = pq.ParquetFile(path)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         raise LexigraftError(f"{path}: not a parquet file ({error})") from None
     missing = set(SCHEMA.names) - set(file.schema_arrow.names)
     if missing:
@@ -107,4 +107,12 @@ def _batches(path: Path) -> Iterator[pa.RecordBatch]:
             f"{path}: no column {', '.join(sorted(missing))}; "
             f"found {', '.join(file.schema_arrow.names)}"
         )
-    yield from file.iter_batches(batch_size=1 << 20, columns=SCHEMA.names)
+    try:
+        for batch in file.iter_batches(batch_size=1 << 20, columns=SCHEMA.names):
+            columns = [batch[field.name].cast(field.type) for field in SCHEMA]
+            yield pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise LexigraftError(
+            f"{path}: not readable as ids (query, document) and numbers (score): {reason}"
+        ) from None

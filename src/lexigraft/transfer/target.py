@@ -2,20 +2,18 @@
 
 from pathlib import Path
 
-import torch
-from safetensors import SafetensorError
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerFast
 
 from lexigraft.encoders.masked_lm import (
     MASKED_LM_SUFFIXES,
-    first_line,
+    architectures,
     load_masked_lm,
+    load_model,
     load_tokenizer,
     refuse_foreign_tokenizer,
     refuse_missing_files,
 )
-from lexigraft.errors import LexigraftError
-from lexigraft.files import read_json
+from lexigraft.files import read_object
 
 
 def load_target(location: str | Path) -> tuple[PreTrainedModel | None, PreTrainedTokenizerFast]:
@@ -34,18 +32,11 @@ def load_target(location: str | Path) -> tuple[PreTrainedModel | None, PreTraine
     config = folder / "config.json"
     if not config.is_file():
         return None, load_tokenizer(place, None)
-    names = read_json(config).get("architectures") or []
+    names = architectures(read_object(config), place)
     if not names or any(name.endswith(MASKED_LM_SUFFIXES) for name in names):
         return load_masked_lm(place)
     refuse_missing_files(folder)
-    try:
-        model = AutoModel.from_pretrained(
-            place, trust_remote_code=False, use_safetensors=True, dtype=torch.float32
-        )
-    except SafetensorError as error:
-        raise LexigraftError(f"{place}: corrupt weights ({first_line(error)})") from None
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise LexigraftError(f"{place}: not loadable as an encoder ({first_line(error)})") from None
+    model, _ = load_model(AutoModel, place, None, "an encoder")
     tokenizer = load_tokenizer(place, None)
     refuse_foreign_tokenizer(place, model, tokenizer)
-    return model.eval(), tokenizer
+    return model, tokenizer

@@ -1,0 +1,123 @@
+"""Values that no stage can work with: out of range, or not fitting another value of the stage."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import Any
+
+from lexigraft.errors import LexigraftError
+from lexigraft.specs.base import StageSpec
+from lexigraft.specs.run import Run, axes
+from lexigraft.specs.stages import BackboneSpec
+
+SHARES = ("mask_probability", "rate")
+UP_TO_ONE = ("b",)
+AT_LEAST_ONE = (
+    "steps",
+    "batch_size",
+    "new_token_weight",
+    "probes",
+    "depth",
+    "layers",
+    "hidden_size",
+    "heads",
+    "intermediate_size",
+    "positions",
+)
+ABOVE_ZERO = ("score_scale",)
+LENGTHS = ("length", "query_length", "document_length")
+SHORTEST_LENGTH = 3
+"""Tokens of an input: one between two special ones. Tokenizers do not cut to fewer."""
+LARGEST_SEED = 2**32 - 1
+SMALLEST_VOCABULARY = {"wordpiece": 5 + 1, "byte_bpe": 5 + 256}
+"""Special tokens, and one character or every byte."""
+
+
+def out_of_range(name: str, found: Any) -> str:
+    """What is wrong with the value of a field of that name; empty if nothing."""
+    if name == "corruption":
+        if len(found) != 3 or min(found) < 0 or not math.isclose(sum(found), 1):
+            return f"found {list(found)}; allowed: three shares that sum to 1"
+        return ""
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return ""
+    if not math.isfinite(found):
+        return f"found {found}; allowed: a finite number"
+    if name in SHARES and not 0 < found < 1:
+        return f"found {found}; allowed: between 0 and 1, both excluded"
+    if name in UP_TO_ONE and not 0 <= found <= 1:
+        return f"found {found}; allowed: 0 to 1"
+    if name in AT_LEAST_ONE and found < 1:
+        return f"found {found}; allowed: 1 or more"
+    if name in LENGTHS and found < SHORTEST_LENGTH:
+        return f"found {found}; allowed: {SHORTEST_LENGTH} or more"
+    if name in ABOVE_ZERO and found <= 0:
+        return f"found {found}; allowed: above 0"
+    if name == "seed" and not 0 <= found <= LARGEST_SEED:
+        return f"found {found}; allowed: 0 to {LARGEST_SEED}"
+    if name != "shift" and found < 0:
+        return f"found {found}; allowed: 0 or more"
+    return ""
+
+
+def run_problem(run: Run) -> str:
+    """The first axis of a run that is out of range, and what is wrong; empty if none is."""
+    for axis, _ in axes():
+        if problem := out_of_range(axis.split(".")[-1], value(run, axis)):
+            return f"{axis}: {problem}"
+    return ""
+
+
+def value(run: Run, axis: str) -> object:
+    """The value of a dotted axis."""
+    found: object = run
+    for part in axis.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def as_option(field: str) -> str:
+    """How the command line names a field."""
+    return f"--{field.replace('_', '-')}"
+
+
+def check_fields(spec: StageSpec, name_of: Callable[[str], str] = as_option) -> None:
+    """Refuse a stage's options that are out of range or do not go together, before any work.
+
+    Args:
+        spec: what the stage is asked for.
+        name_of: what a message calls a field.
+
+    Raises:
+        LexigraftError: the message names the option, the value found and what is allowed.
+    """
+    for name, problem in _problems(spec):
+        raise LexigraftError(f"{name_of(name)}: {problem}")
+
+
+def _problems(spec: StageSpec) -> Iterator[tuple[str, str]]:
+    for field in fields(spec):
+        if problem := out_of_range(field.name, getattr(spec, field.name)):
+            yield field.name, problem
+    if isinstance(spec, BackboneSpec) and spec.origin == "pretrain":
+        yield from _misfits(spec)
+
+
+def _misfits(spec: BackboneSpec) -> Iterator[tuple[str, str]]:
+    """What does not go together in a model that is pre-trained."""
+    # Rotary position embeddings turn pairs of dimensions.
+    step = spec.heads * (2 if spec.architecture == "modernbert" else 1)
+    if spec.hidden_size % step:
+        yield (
+            "hidden_size",
+            f"found {spec.hidden_size}; allowed: a multiple of {step} with {spec.heads} heads in "
+            f"{spec.architecture}",
+        )
+    if spec.length > spec.positions:
+        yield "length", f"found {spec.length}; allowed: at most positions ({spec.positions})"
+    smallest = SMALLEST_VOCABULARY.get(spec.tokenizer, 0)
+    if spec.vocabulary_size < smallest:
+        yield (
+            "vocabulary_size",
+            f"found {spec.vocabulary_size}; allowed: {smallest} or more with {spec.tokenizer}",
+        )
