@@ -1,5 +1,5 @@
 # Table of contents: what there is to make, and one rule file a stage.
-from lexigraft.specs.snakefile import evaluations, launcher, load_plan
+from lexigraft.specs.snakefile import evaluations, hold, launcher, load_plan
 
 
 configfile: "config.yaml"
@@ -7,6 +7,10 @@ configfile: "config.yaml"
 
 PLAN = load_plan(workflow.basedir, config)
 RESULTS = str(PLAN.config.results)
+
+
+onstart:
+    hold(RESULTS)
 
 
 wildcard_constraints:

@@ -1,5 +1,6 @@
 """The plan as the Snakefile asks for it."""
 
+import fcntl
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -25,6 +26,25 @@ def evaluations(plan: Plan, *experiments: str) -> list[str]:
     """What a report on some experiments reads; where one is not configured, Snakemake stops."""
     with told_in_one_sentence():
         return plan.evaluations(experiments)
+
+
+def hold(results: str) -> None:
+    """Keep other workflows off a results folder while this process lives; stop if one is at work.
+
+    The kernel frees the lock of a process that is killed, so nothing is ever to be unlocked.
+    """
+    with told_in_one_sentence():
+        try:
+            folder = Path(results)
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(folder / ".workflow.lock", os.O_CREAT | os.O_RDWR, 0o644)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LexigraftError(
+                f"{results}: another workflow is at work there; wait until it ends, or stop it"
+            ) from None
+        except OSError as error:
+            raise LexigraftError(f"{results}: {error.strerror or error}") from None
 
 
 @contextmanager
