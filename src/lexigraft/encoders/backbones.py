@@ -99,10 +99,12 @@ def pretrain_backbone(
     )
     shape = Shape(**{name: getattr(spec, name) for name in Shape.__annotations__})
     model = new_masked_lm(spec.architecture, shape, tokenizer, spec.seed)
-    if spec.output_bias == "unigram":
-        _, bias_V = output_projection(model)
-        assert bias_V is not None, "all architectures that we pre-train have one"
-        with torch.no_grad():
+    _, bias_V = output_projection(model)
+    assert bias_V is not None, "all architectures that we pre-train have one"
+    with torch.no_grad():
+        if spec.output_bias == "uniform":
+            bias_V.fill_(-math.log(len(bias_V)))
+        elif spec.output_bias == "unigram":
             bias_V.copy_(count_unigrams(tokenizer, texts, len(bias_V)).log_probabilities)
     result = train_masked_lm(
         model,

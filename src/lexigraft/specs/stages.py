@@ -100,8 +100,9 @@ class BackboneSpec(StageSpec):
     """Width of the feed-forward layers."""
     positions: int = 512
     """Longest input in tokens."""
-    output_bias: Literal["zero", "unigram"] = "zero"
-    """What the output bias starts from: zero, or the log unigram frequencies of the text."""
+    output_bias: Literal["zero", "uniform", "unigram"] = "zero"
+    """What the output bias starts from: zero, or log-probabilities, uniform or of the text's
+    unigrams. Softmax does not see a constant in it, ReLU does."""
     steps: int = 100000
     """Optimiser steps of pre-training."""
     batch_size: int = 256
