@@ -34,6 +34,7 @@ rule all:
 rule headline:
     input:
         f"{RESULTS}/tables/table2.csv",
+        f"{RESULTS}/tables/figure1.csv",
         f"{RESULTS}/figures/figure1.png",
         f"{RESULTS}/claims.json",
 

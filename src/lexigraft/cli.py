@@ -161,12 +161,24 @@ def evaluate(
     dataset: Annotated[Path, typer.Option(help="BEIR folder: corpus, queries and qrels.")],
     split: Annotated[str, typer.Option(help="Which qrels judge.")] = "test",
     engine: Annotated[str, typer.Option(help="Search engine: exact.")] = "exact",
+    query_length: Annotated[int, typer.Option(help="Tokens of a query; 0: the model's own.")] = 0,
+    document_length: Annotated[
+        int, typer.Option(help="Tokens of a document; 0: the model's own.")
+    ] = 0,
     out: Out,
 ) -> None:
     """Encode, search and measure any model on any BEIR folder."""
     from lexigraft.stages.standalone import evaluate_model
 
-    evaluate_model(model=model, dataset=dataset, split=split, engine=engine, out=out)
+    evaluate_model(
+        model=model,
+        dataset=dataset,
+        split=split,
+        engine=engine,
+        out=out,
+        query_length=query_length,
+        document_length=document_length,
+    )
 
 
 @app.command()
@@ -218,7 +230,6 @@ def table(
     scale: Scale = "mini",
     rows: Rows = "",
     results: Results = Path("results"),
-    experiments: With = [],  # noqa: B006
     seeds: Seeds = [],  # noqa: B006
 ) -> None:
     """Write an experiment's table as CSV, Markdown and LaTeX."""
@@ -236,7 +247,6 @@ def figure(
     scale: Scale = "mini",
     rows: Rows = "",
     results: Results = Path("results"),
-    experiments: With = [],  # noqa: B006
     seeds: Seeds = [],  # noqa: B006
 ) -> None:
     """Draw an experiment's figure as PNG and SVG."""

@@ -84,7 +84,7 @@ def experiment() -> PlannedExperiment:
                 teachers=1,
                 note="Our main row",
                 evaluations=ran("moved-1", "moved-2", "moved-3"),
-                facts={"head": "splade", "calibrated": True},
+                facts={"head": "splade", "calibrated": True, "distilled": True},
             ),
         ),
         scale="mini",

@@ -18,15 +18,15 @@ from lexigraft.specs.experiments import PlannedExperiment
 MARKDOWN = """\
 | *Baselines* | | | | | | | |
 | BM25 | ours | – | **50.0** | 30.0 | – | 20.0 | 1 |
-| | paper | | **43.7** | 18.4 | 50.6 | – | |
+| | paper | – | **43.7** | 18.4 | 50.6 | – | |
 | | difference | | +6.3 | +11.6 | – | – | |
 | DPR⁴ | paper | – | 37.5 | 31.9 | 61.1 | – | |
 | BERT (dense) | ours | – | 25.0 | **35.0** | – | – | 1 |
-| | paper | | 42.1 | **32.9** | **65.7** | – | |
+| | paper | – | 42.1 | **32.9** | **65.7** | – | |
 | | difference | | −17.1 | +2.1 | – | – | |
 | *Ours* | | | | | | | |
-| Model_1 & 50% ✗ collapsed⁵ | ours | 1 | 3.0 | 1.0 | – | 3800.0 | 1 |
-| | paper | | 47.7 | 35.7 | 66.3 | – | |
+| Model_1 & 50% ✗ collapsed⁵ | ours | – | 3.0 | 1.0 | – | 3800.0 | 1 |
+| | paper | 1 | 47.7 | 35.7 | 66.3 | – | |
 | | difference | | −44.7 | −34.7 | – | – | |
 | \u2003+ lowercase⁶ | paper | 1 | 46.8 | – | – | – | |
 | VT⁷ | ours | 1 | <u>**51.0 ± 1.0**</u> | <u>**42.0 ± 2.0**</u> | – | 110.0 ± 10.0 | 3 |
@@ -49,7 +49,7 @@ Model &  & Teach. & nDCG@10 & MRR@10 & nDCG@10 & Document length \\
 \midrule
 \multicolumn{7}{l}{\textit{Baselines}} \\
 BM25 & ours & -- & \textbf{50.0} & 30.0 & -- & 20.0 \\
- & paper &  & \textbf{43.7} & 18.4 & 50.6 & -- \\
+ & paper & -- & \textbf{43.7} & 18.4 & 50.6 & -- \\
  & difference &  & +6.3 & +11.6 & -- & -- \\
 DPR\textsuperscript{4} & paper & -- & 37.5 & 31.9 & 61.1 & -- \\
 """
@@ -61,7 +61,7 @@ def test_latex_is_booktabs_with_every_special_character_escaped(
     text = latex_text(build_table(experiment, results))
     assert LATEX in text
     assert r" &  &  & \multicolumn{1}{c}{Zero-shot\textsuperscript{1}} & \multicolumn" in text
-    assert r"Model\_1 \& 50\% \textit{(collapsed)}\textsuperscript{5} & ours & 1 & 3.0" in text
+    assert r"Model\_1 \& 50\% \textit{(collapsed)}\textsuperscript{5} & ours & -- & 3.0" in text
     assert r"\quad + lowercase\textsuperscript{6} & paper & 1 & 46.8" in text
     assert r"VT\textsuperscript{7} & ours (3 seeds) & 1 & \underline{\textbf{51.0}}" in text
     assert r"\underline{\textbf{52.4}}\textsubscript{0.04}" in text

@@ -1,6 +1,7 @@
 """Rows become stages; equal needs are shared; impossible runs and changed meanings are refused."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -137,3 +138,14 @@ def test_a_result_made_under_another_default_is_refused(root: Path, tmp_path: Pa
     (folder / "spec.json").write_text("{", encoding="utf-8")
     with pytest.raises(LexigraftError, match=rf"not valid JSON .*; remove {folder} to make it"):
         build_plan(config)
+
+
+def test_where_no_row_is_a_main_one_all_are(root: Path, tmp_path: Path) -> None:
+    shutil.copytree(root / "workflow", tmp_path / "workflow")
+    (tmp_path / "workflow" / "experiments" / "mine.yaml").write_text(
+        "title: Mine\nsource: {document: ours}\ncolumns: [zero_shot.ndcg@10]\nrows:\n"
+        "  - {id: mine-a, label: A, run: {backbone: roberta}}\n"
+        "  - {id: mine-b, label: B, run: {backbone: bert-cased}}\n"
+    )
+    plan = planned(tmp_path, experiments=["mine"], rows="main")
+    assert [bool(row.evaluations) for row in plan.experiments["mine"].rows] == [True, True]

@@ -1,5 +1,6 @@
 """From a model and a collection to metrics, through the three stages and by hand."""
 
+import hashlib
 import json
 import os
 import signal
@@ -228,10 +229,28 @@ def test_by_hand_gives_what_the_stages_give(collection: Path, tmp_path: Path) ->
     assert sorted(p.name for p in (tmp_path / "by-hand").iterdir()) == [
         "metrics.json",
         "per_query.parquet",
+        "provenance.json",
         "rankings.parquet",
         "retrieve.json",
     ]
     assert not (tmp_path / ".by-hand.checkpoints").exists()
+    provenance = json.loads((tmp_path / "by-hand" / "provenance.json").read_text())
+    weights = hashlib.sha256((model / "model.safetensors").read_bytes()).hexdigest()
+    assert provenance["inputs"]["model"] == {"name": "model", "model.safetensors": weights}
+    assert {"corpus.jsonl", "queries.jsonl"} <= provenance["inputs"]["dataset"].keys()
+    made = json.loads((tmp_path / "by-hand" / "retrieve.json").read_text())
+    assert (made["model"], made["split"]) == (str(model), "test")
+
+
+def test_by_hand_lengths_can_be_stated(collection: Path, tmp_path: Path) -> None:
+    model, dataset = save_model(tmp_path / "model"), collection / "sets" / "one"
+    whole = evaluate_model(model=model, dataset=dataset, out=tmp_path / "whole")
+    cut = evaluate_model(model=model, dataset=dataset, out=tmp_path / "cut", document_length=3)
+    assert cut["document_length"] < whole["document_length"]
+    made = json.loads((tmp_path / "cut" / "retrieve.json").read_text())
+    assert made["document_length"] == 3
+    with pytest.raises(LexigraftError, match="--query-length: found -1; allowed: 0 or more"):
+        evaluate_model(model=model, dataset=dataset, out=tmp_path / "no", query_length=-1)
 
 
 def test_by_hand_refuses_in_one_sentence(collection: Path, tmp_path: Path) -> None:

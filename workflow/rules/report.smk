@@ -59,6 +59,7 @@ rule claims:
         "../../envs/cpu.yaml"
     params:
         config=PLAN.config_words,
+        experiments=PLAN.with_words,
         level=PLAN.config.significance,
     shell:
-        "lexigraft claims {params.config} --significance {params.level} --log {log}"
+        "lexigraft claims {params.config} {params.experiments} --significance {params.level} --log {log}"

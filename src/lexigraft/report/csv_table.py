@@ -15,6 +15,7 @@ FIELDS = (
     "status",
     "collapse",
     "teachers",
+    "reported_teachers",
     "column",
     "ours",
     "deviation",
@@ -48,7 +49,8 @@ def csv_text(table: Table, results: Path) -> str:
                     "label": row.label,
                     "status": row.status,
                     "collapse": row.collapse.verdict if row.collapse else "",
-                    "teachers": "" if row.teachers is None else row.teachers,
+                    "teachers": _whole(row.teachers),
+                    "reported_teachers": _whole(row.reported_teachers),
                     "column": cell.column.key,
                     "ours": _full(cell.ours),
                     "deviation": _full(cell.deviation),
@@ -65,6 +67,10 @@ def csv_text(table: Table, results: Path) -> str:
                 }
             )
     return stream.getvalue()
+
+
+def _whole(value: int | None) -> str:
+    return "" if value is None else str(value)
 
 
 def _full(value: float | None) -> str:

@@ -105,10 +105,12 @@ def _row_lines(row: TableRow) -> list[str]:
     if row.collapse:
         label += r" \textit{(collapsed)}"
     label += _mark(row.notes)
-    teachers = "--" if row.teachers is None else str(row.teachers)
+    teachers = {"ours": row.teachers, "paper": row.reported_teachers}
     lines = []
     for index, (name, values) in enumerate(sides):
-        start = [label, name, teachers] if index == 0 else ["", name, ""]
+        side = name.split(" ")[0]
+        shown = escape(text.count(teachers[side])) if side in teachers else ""
+        start = [label if index == 0 else "", name, shown]
         lines.append(" & ".join([*start, *values]) + r" \\")
     return lines
 

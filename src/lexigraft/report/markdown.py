@@ -74,14 +74,14 @@ def _row_lines(row: TableRow) -> list[list[str]]:
     if row.collapse:
         label += " ✗ collapsed"
     lines = []
+    teachers = {"ours": row.teachers, "paper": row.reported_teachers}
     for index, (name, values) in enumerate(sides):
         first = index == 0
-        teachers = text.MISSING if row.teachers is None else str(row.teachers)
         lines.append(
             [
                 label + _mark(row.notes) if first else "",
                 name,
-                teachers if first else "",
+                text.count(teachers[name]) if name in teachers else "",
                 *values,
                 str(row.seeds) if first and row.status == "run" else "",
             ]

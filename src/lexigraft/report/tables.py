@@ -69,6 +69,8 @@ class TableRow:
     label: str
     group: str
     teachers: int | None
+    """Teachers that ours distilled; None without one."""
+    reported_teachers: int | None
     status: Status
     cited: str
     cells: tuple[Cell, ...]
@@ -179,7 +181,8 @@ def _row(row: PlannedRow, columns: tuple[Column, ...], results: Results) -> Tabl
         id=row.id,
         label=row.label,
         group=row.group,
-        teachers=row.teachers,
+        teachers=1 if row.evaluations and row.facts.get("distilled") else None,
+        reported_teachers=row.teachers,
         status=status,
         cited=row.cited,
         cells=tuple(cells),

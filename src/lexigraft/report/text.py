@@ -15,6 +15,11 @@ def reported(value: float | None) -> str:
     return MISSING if value is None else str(float(value))
 
 
+def count(value: int | None) -> str:
+    """A number of things."""
+    return MISSING if value is None else str(value)
+
+
 def spread(deviation: float | None) -> str:
     """A standard deviation: one decimal, two below 0.1, as in the paper's table 2."""
     if deviation is None:

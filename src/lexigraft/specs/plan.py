@@ -22,6 +22,7 @@ from lexigraft.specs.experiments import (
     experiment_names,
     load_experiment,
 )
+from lexigraft.specs.options import DISTILLING
 from lexigraft.specs.run import Run, with_deltas
 
 
@@ -67,12 +68,16 @@ class Plan:
         return [name for name, experiment in self.experiments.items() if experiment.figure]
 
     @property
+    def with_words(self) -> str:
+        """Command-line words that name the experiments to the command that reports on all."""
+        return shlex.join(word for name in self.experiments for word in ("--with", name))
+
+    @property
     def config_words(self) -> str:
-        """Command-line words that state the configuration to the report commands."""
+        """Command-line words that state the rest of the configuration to the report commands."""
         config = self.config
         words = ["--scale", config.scale.name, "--rows", config.rows]
         words += ["--results", str(config.results)]
-        words += [word for name in config.experiments for word in ("--with", name)]
         words += [word for seed in config.many for word in ("--seed", str(seed))]
         return shlex.join(words)
 
@@ -128,7 +133,12 @@ def build_plan(config: Config) -> Plan:
     check_claims(load_claims(config.root), everything.values())
     for name in config.experiments:
         experiment = everything[name]
-        rows = tuple(_planned(row, experiment, config, stages) for row in experiment.rows)
+        # Where no row is marked as a main one, all are.
+        all_rows = config.rows == "all" or not any(row.main for row in experiment.rows)
+        rows = tuple(
+            _planned(row, experiment, config, stages, all_rows or row.main)
+            for row in experiment.rows
+        )
         planned[name] = PlannedExperiment(
             name=name,
             title=experiment.title,
@@ -145,7 +155,7 @@ def build_plan(config: Config) -> Plan:
 
 
 def _planned(
-    row: Row, experiment: Experiment, config: Config, stages: dict[str, StageSpec]
+    row: Row, experiment: Experiment, config: Config, stages: dict[str, StageSpec], runs: bool
 ) -> PlannedRow:
     evaluations = {}
     facts: dict[str, Any] = {}
@@ -154,7 +164,7 @@ def _planned(
         run = with_deltas(config.scale.run, row.deltas)
         check_run(run, config.scale, where)
         facts = _facts(run)
-        if row.main or config.rows == "all":
+        if runs:
             seeds = config.many if row.seeds == "many" else config.scale.one
             seeds = (seeds[0],) if run.lexical else seeds
             for seed in seeds:
@@ -187,6 +197,7 @@ def _facts(run: Run) -> dict[str, Any]:
         "adapted": run.adapted,
         "calibrated": run.calibrated,
         "lowercase": run.finetune.lowercase,
+        "distilled": not run.lexical and run.finetune.objective in DISTILLING,
     }
 
 

@@ -21,6 +21,15 @@ from lexigraft.specs.ranges import check_fields
 from lexigraft.stages.locks import alone
 
 log = logging.getLogger(__name__)
+MARKS = (
+    "model.safetensors",
+    "manifest.json",
+    "rankings.parquet",
+    "spec.json",
+    "corpus.jsonl",
+    "queries.jsonl",
+)
+"""Files that identify an input's content."""
 RECORDED_PACKAGES = ("lexigraft", "torch", "transformers", "tokenizers", "numpy", "scipy", "bm25s")
 
 
@@ -68,7 +77,9 @@ def execute(
         with whole_folder(out) as partial:
             run(spec, Job(inputs, partial, checkpoints))
             write_json(partial / "spec.json", record)
-            write_json(partial / "provenance.json", provenance(spec, inputs, time.time() - start))
+            write_json(
+                partial / "provenance.json", provenance(inputs, start, getattr(spec, "seed", None))
+            )
         shutil.rmtree(checkpoints, ignore_errors=True)
     log.info("%s: done in %.0f s", out.name, time.time() - start)
 
@@ -81,23 +92,22 @@ def _assist(
         run(spec, Job(inputs, Path(scratch), out.with_name(f".{out.name}.checkpoints")))
 
 
-def provenance(spec: StageSpec, inputs: Mapping[str, Path], seconds: float) -> dict[str, Any]:
-    """Commit, versions, hardware, wall time in seconds, seed and hashes of the inputs' records."""
+def provenance(inputs: Mapping[str, Path], start: float, seed: int | None = None) -> dict[str, Any]:
+    """Commit, versions, hardware, seconds since `start`, seed, and the hashes of the inputs."""
     return {
         "commit": _commit(),
         "versions": {"python": platform.python_version(), **_versions()},
         "hardware": {"machine": platform.machine(), "processor": _processor(), **_accelerators()},
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "seconds": round(seconds, 2),
-        "seed": getattr(spec, "seed", None),
+        "seconds": round(time.time() - start, 2),
+        "seed": seed,
         "inputs": {name: _fingerprint(folder) for name, folder in inputs.items()},
     }
 
 
 def _fingerprint(folder: Path) -> dict[str, str]:
     """Name of an input and the hash of what identifies its content."""
-    marks = ("model.safetensors", "manifest.json", "rankings.parquet", "spec.json")
-    hashes = {mark: sha256_file(folder / mark) for mark in marks if (folder / mark).is_file()}
+    hashes = {mark: sha256_file(folder / mark) for mark in MARKS if (folder / mark).is_file()}
     return {"name": folder.name, **hashes}
 
 

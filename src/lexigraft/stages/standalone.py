@@ -2,6 +2,8 @@
 
 import logging
 import shutil
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from lexigraft.specs.options import RetrieveOptions
 from lexigraft.specs.stages import EvaluateSpec
 from lexigraft.stages.encode import device, encode_set
 from lexigraft.stages.evaluate import measure, write_results
+from lexigraft.stages.job import provenance
 from lexigraft.stages.locks import alone
 from lexigraft.stages.retrieve import describe
 
@@ -33,10 +36,11 @@ def evaluate_model(
     split: str = "test",
     engine: str = "exact",
     out: Path,
-    query_length: int | None = None,
-    document_length: int | None = None,
+    query_length: int = 0,
+    document_length: int = 0,
 ) -> dict[str, Any]:
-    """Encode, search and measure: metrics.json, per_query.parquet and rankings.parquet in `out`.
+    """Encode, search and measure: metrics.json, per_query.parquet and rankings.parquet in `out`,
+    with what was measured (retrieve.json) and where it came from (provenance.json).
 
     Texts are cut where the model's own settings cut them (query_length and document_length of
     sentence_bert_config.json, else the tokenizer's longest input) unless lengths are given.
@@ -51,35 +55,26 @@ def evaluate_model(
     refuse_unknown_engine(engine)
     if engine == "bm25":
         raise LexigraftError("engine: bm25 needs no model; use `lexigraft bm25`")
+    for name, length in (("query", query_length), ("document", document_length)):
+        if length < 0:
+            raise LexigraftError(f"--{name}-length: found {length}; allowed: 0 or more")
     refuse_taken(out, [dataset, model])
+    start = time.time()
+    evaluation_set = _read(dataset, split)
     with alone(out):
-        return _evaluate_model(
-            model, _read(dataset, split), engine, out, query_length, document_length
-        )
-
-
-def _evaluate_model(
-    model: Path,
-    evaluation_set: EvaluationSet,
-    engine: str,
-    out: Path,
-    query_length: int | None,
-    document_length: int | None,
-) -> dict[str, Any]:
-    encoder = load_encoder(model, device=device())
-    checkpoints = out.with_name(f".{out.name}.checkpoints")
-    vectors = checkpoints / "vectors"
-    encoded = encode_set(
-        encoder,
-        evaluation_set,
-        vectors,
-        checkpoints / "shards",
-        query_length=query_length or encoder.default_length("query"),
-        document_length=document_length or encoder.default_length("document"),
-    )
-    hits = search(evaluation_set, vectors, EXACT)
-    facts = _write(evaluation_set, hits, encoded, out, {"engine": engine, "model": str(model)})
-    shutil.rmtree(checkpoints, ignore_errors=True)
+        encoder = load_encoder(model, device=device())
+        checkpoints = out.with_name(f".{out.name}.checkpoints")
+        vectors = checkpoints / "vectors"
+        lengths = {
+            "query_length": query_length or encoder.default_length("query"),
+            "document_length": document_length or encoder.default_length("document"),
+        }
+        encoded = encode_set(encoder, evaluation_set, vectors, checkpoints / "shards", **lengths)
+        hits = search(evaluation_set, vectors, EXACT)
+        record = {"engine": engine, "model": str(model), "dataset": str(dataset), "split": split}
+        inputs = {"model": model, "dataset": dataset}
+        facts = _write(evaluation_set, hits, encoded, out, record | lengths, inputs, start)
+        shutil.rmtree(checkpoints, ignore_errors=True)
     return facts
 
 
@@ -90,10 +85,13 @@ def evaluate_bm25(*, dataset: Path, split: str = "test", out: Path) -> dict[str,
         LexigraftError: the data set cannot be read.
     """
     refuse_taken(out, [dataset])
+    start = time.time()
     evaluation_set = _read(dataset, split)
     record = {"engine": "bm25", "k1": BM25.k1, "b": BM25.b}
+    record |= {"dataset": str(dataset), "split": split}
     with alone(out):
-        return _write(evaluation_set, search(evaluation_set, None, BM25), None, out, record)
+        hits = search(evaluation_set, None, BM25)
+        return _write(evaluation_set, hits, None, out, record, {"dataset": dataset}, start)
 
 
 def _read(dataset: Path, split: str) -> EvaluationSet:
@@ -109,6 +107,8 @@ def _write(
     encoded: dict[str, Any] | None,
     out: Path,
     record: dict[str, Any],
+    inputs: Mapping[str, Path],
+    start: float,
 ) -> dict[str, Any]:
     name = evaluation_set.name
     described = describe(hits, encoded)
@@ -119,6 +119,7 @@ def _write(
             partial / "retrieve.json", record | {"depth": EXACT.depth, "sets": {name: described}}
         )
         write_results(partial, {name: facts}, {name: evaluation})
+        write_json(partial / "provenance.json", provenance(inputs, start))
     measured = ", ".join(f"{metric} {facts[metric]:.4f}" for metric in METRICS)
     log.info("%s: %s (%d queries)", name, measured, facts["queries"])
     return facts

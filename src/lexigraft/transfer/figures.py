@@ -55,7 +55,8 @@ def calibration_figure(record: dict[str, Any]) -> Figure:
     axes.axvline(0, ymax=0.82, color="#1a1a1a", linewidth=0.8, linestyle=(0, (4, 3)))
     axes.set_xlabel("pooled logit (active above 0)")
     axes.set_ylabel("share of entries (%)")
-    axes.set_title(f"Activation potential calibration, c = {record['shift']:.3g}", loc="left")
+    way = "raised" if record["shift"] < 0 else "lowered"
+    axes.set_title(f"Calibration: logits {way} by {abs(record['shift']):.3g}", loc="left")
     axes.set_ylim(0, axes.get_ylim()[1] * 1.22)
     axes.legend(frameon=False, loc="upper left", ncols=2, handlelength=1.2, columnspacing=1.2)
     return figure
