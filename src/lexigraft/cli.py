@@ -203,7 +203,14 @@ With = Annotated[list[str], typer.Option("--with", help="Experiment that was run
 Seeds = Annotated[list[int], typer.Option("--seed", help="Seed that was run; repeatable.")]
 
 
-def _plan(scale: str, rows: str, results: Path, experiments: list[str], seeds: list[int]) -> Any:
+def _plan(
+    scale: str,
+    rows: str,
+    results: Path,
+    experiments: list[str],
+    seeds: list[int],
+    significance: float = 0.05,
+) -> Any:
     from lexigraft.specs.config import load_config
     from lexigraft.specs.plan import build_plan
 
@@ -218,7 +225,7 @@ def _plan(scale: str, rows: str, results: Path, experiments: list[str], seeds: l
     values: dict[str, Any] = {"scale": scale, "experiments": experiments}
     values |= {"rows": rows} if rows else {}
     values |= {"seeds": seeds} if seeds else {}
-    values["results"] = str(results)
+    values |= {"results": str(results), "significance": significance}
     return build_plan(load_config(root, values))
 
 
@@ -271,7 +278,7 @@ def claims(
     from lexigraft.analysis.claims import write_claims
     from lexigraft.specs.claims import load_claims
 
-    plan = _plan(scale, rows, results, experiments, seeds)
+    plan = _plan(scale, rows, results, experiments, seeds, significance)
     write_claims(
         load_claims(Path.cwd()), plan.experiments, results, results / "claims", significance
     )

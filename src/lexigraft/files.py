@@ -117,6 +117,8 @@ def read_json(path: Path) -> Any:
         return parse_json(path.read_text(encoding="utf-8"), str(path))
     except FileNotFoundError:
         raise LexigraftError(f"{path}: no such file") from None
+    except OSError as error:
+        raise LexigraftError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise LexigraftError(f"{path}: not valid JSON ({error})") from None
 

@@ -18,6 +18,7 @@ VALUES = {"scale": "mini", "experiments": ["table2"]}
     [
         ("results=1_2344_5678", {"results": "1_2344_5678"}),
         ("results=007", {"results": "007"}),
+        ("--config=results=1_2", {"results": "1_2"}),
         ("results=true", {"results": "true"}),
         ("seeds=001", {"seeds": [1]}),
         ("seeds=[42, 1]", {"seeds": [42, 1]}),
@@ -111,10 +112,16 @@ def test_a_scale_that_extends_another_states_what_differs(tree: Path) -> None:
         ("extends: huge\n", "extends: found 'huge'; allowed: another scale"),
         ("extends: mine\n", "extends: found 'mine'; allowed: another scale"),
         ("extends: [mini]\n", "extends: found ['mini']; allowed: another scale"),
-        ("extends: development\n", "development.yaml: unknown key 'extends'"),
+        (
+            "extends: development\n",
+            "'development' extends a scale itself; allowed: one that does not",
+        ),
         ("extends: mini\nrun: {finetune.step: 7}\n", "mine.yaml: run: unknown key 'finetune.step'"),
         ("extends: mini\ncollections: 3\n", "mine.yaml: collections: found 3"),
         ("title: Mine\n", "mine.yaml: 'cost' is missing"),
+        ("extends: mini\nrun: {seed: 7}\n", "run.seed: a scale states its seeds under 'seeds'"),
+        ("extends: mini\nseeds: {one: [-1]}\n", "seeds.one: found -1; allowed: 0 to"),
+        ("extends: mini\nseeds: {many: [1, 1]}\n", "seeds.many: found [1, 1]; allowed: each seed"),
     ],
 )
 def test_a_wrong_extension_is_refused_in_one_sentence(tree: Path, text: str, sentence: str) -> None:

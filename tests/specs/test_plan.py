@@ -149,3 +149,47 @@ def test_where_no_row_is_a_main_one_all_are(root: Path, tmp_path: Path) -> None:
     )
     plan = planned(tmp_path, experiments=["mine"], rows="main")
     assert [bool(row.evaluations) for row in plan.experiments["mine"].rows] == [True, True]
+
+
+def mine(tree: Path, root: Path, text: str) -> None:
+    shutil.copytree(root / "workflow", tree / "workflow")
+    head = "title: Mine\nsource: {document: ours}\n"
+    (tree / "workflow" / "experiments" / "mine.yaml").write_text(head + text)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "columns: [zero_shot.ndcg@7]\nrows: [{id: a, label: A, run: {}}]\n",
+            "columns: 'zero_shot.ndcg@7' is not among what is measured; allowed: ndcg@10, mrr@10",
+        ),
+        (
+            "columns: [zero_shot.foo@3]\nrows: [{id: a, label: A, run: {}}]\n",
+            "column 'zero_shot.foo@3': measure 'foo@3'; allowed: ndcg@k",
+        ),
+        (
+            "columns: [zero_shot.ndcg@10]\n"
+            "rows: [{id: a, label: A, run: {evaluate.metrics: [foo@1]}}]\n",
+            "row 'a': evaluate.metrics: found 'foo@1'; allowed: ndcg@k",
+        ),
+        (
+            "columns: [zero_shot.ndcg@10]\n"
+            "rows: [{id: bert-splade, label: A, run: {backbone: modernbert}}]\n",
+            "row 'bert-splade' is another run than the row of that id in",
+        ),
+    ],
+)
+def test_what_could_not_be_told_at_the_end_is_refused_at_the_start(
+    root: Path, tmp_path: Path, text: str, sentence: str
+) -> None:
+    mine(tmp_path, root, text)
+    with pytest.raises(LexigraftError) as refused:
+        planned(tmp_path, experiments=["mine"])
+    assert sentence in str(refused.value)
+
+
+def test_the_seed_is_an_axis_too(root: Path, tmp_path: Path) -> None:
+    mine(tmp_path, root, "columns: [zero_shot.ndcg@10]\nsweep: {seed: [1, 2]}\n")
+    plan = planned(tmp_path, experiments=["mine"])
+    assert [list(row.evaluations) for row in plan.experiments["mine"].rows] == [[1], [2]]

@@ -16,4 +16,4 @@ rule backbone:
         options=lambda w: PLAN.options(w.id),
         launcher=lambda w, resources: launcher(resources.gpu),
     shell:
-        "{params.launcher}lexigraft backbone {params.options} --out {output} --log {log}"
+        "{params.launcher}lexigraft backbone {params.options} --out {output:q} --log {log:q}"

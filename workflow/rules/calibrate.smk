@@ -17,4 +17,4 @@ rule calibrate:
     params:
         options=lambda w: PLAN.options(w.id),
     shell:
-        "lexigraft calibrate {params.options} --out {output} --log {log}"
+        "lexigraft calibrate {params.options} --out {output:q} --log {log:q}"

@@ -12,4 +12,4 @@ rule corpus:
     params:
         options=lambda w: PLAN.options(w.id),
     shell:
-        "lexigraft corpus {params.options} --out {output} --log {log}"
+        "lexigraft corpus {params.options} --out {output:q} --log {log:q}"

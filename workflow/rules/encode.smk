@@ -15,4 +15,4 @@ rule encode:
     params:
         options=lambda w: PLAN.options(w.id),
     shell:
-        "lexigraft encode {params.options} --out {output} --log {log}"
+        "lexigraft encode {params.options} --out {output:q} --log {log:q}"

@@ -14,4 +14,4 @@ rule evaluate:
     params:
         options=lambda w: PLAN.options(w.id),
     shell:
-        "lexigraft metrics {params.options} --out {output} --log {log}"
+        "lexigraft metrics {params.options} --out {output:q} --log {log:q}"

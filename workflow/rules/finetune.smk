@@ -16,4 +16,4 @@ rule finetune:
         options=lambda w: PLAN.options(w.id),
         launcher=lambda w, resources: launcher(resources.gpu),
     shell:
-        "{params.launcher}lexigraft finetune {params.options} --out {output} --log {log}"
+        "{params.launcher}lexigraft finetune {params.options} --out {output:q} --log {log:q}"

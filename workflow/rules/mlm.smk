@@ -18,4 +18,4 @@ rule mlm:
         options=lambda w: PLAN.options(w.id),
         launcher=lambda w, resources: launcher(resources.gpu),
     shell:
-        "{params.launcher}lexigraft mlm {params.options} --out {output} --log {log}"
+        "{params.launcher}lexigraft mlm {params.options} --out {output:q} --log {log:q}"

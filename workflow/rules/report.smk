@@ -18,7 +18,7 @@ rule table:
     params:
         config=PLAN.config_words,
     shell:
-        "lexigraft table {wildcards.experiment} {params.config} --log {log}"
+        "lexigraft table {wildcards.experiment} {params.config} --log {log:q}"
 
 
 rule figure:
@@ -40,7 +40,7 @@ rule figure:
     params:
         config=PLAN.config_words,
     shell:
-        "lexigraft figure {wildcards.experiment} {params.config} --log {log}"
+        "lexigraft figure {wildcards.experiment} {params.config} --log {log:q}"
 
 
 rule claims:
@@ -62,4 +62,4 @@ rule claims:
         experiments=PLAN.with_words,
         level=PLAN.config.significance,
     shell:
-        "lexigraft claims {params.config} {params.experiments} --significance {params.level} --log {log}"
+        "lexigraft claims {params.config} {params.experiments} --significance {params.level} --log {log:q}"

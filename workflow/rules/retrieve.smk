@@ -14,4 +14,4 @@ rule retrieve:
     params:
         options=lambda w: PLAN.options(w.id),
     shell:
-        "lexigraft retrieve {params.options} --out {output} --log {log}"
+        "lexigraft retrieve {params.options} --out {output:q} --log {log:q}"

@@ -17,4 +17,4 @@ rule teacher:
     params:
         options=lambda w: PLAN.options(w.id),
     shell:
-        "lexigraft teacher {params.options} --out {output} --log {log}"
+        "lexigraft teacher {params.options} --out {output:q} --log {log:q}"

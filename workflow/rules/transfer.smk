@@ -16,4 +16,4 @@ rule transfer:
     params:
         options=lambda w: PLAN.options(w.id),
     shell:
-        "lexigraft transfer {params.options} --out {output} --log {log}"
+        "lexigraft transfer {params.options} --out {output:q} --log {log:q}"

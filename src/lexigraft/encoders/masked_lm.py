@@ -202,6 +202,9 @@ def load_model(
             f"{place}: the weights do not fit config.json ({name} is {tuple(stored)}, "
             f"config.json says {tuple(needed)})"
         )
+    for name, weight in model.named_parameters():
+        if not torch.isfinite(weight).all():
+            raise LexigraftError(f"{place}: {name} holds a value that is not a finite number")
     return model.eval(), sorted(loading["missing_keys"])
 
 

@@ -40,7 +40,8 @@ def signed(difference: float | None, column: Column) -> str:
 def source_name(source: object) -> str:
     """`Vocabulary Transfer, table 2` of an experiment's or a claim's source."""
     assert hasattr(source, "get")
-    document = str(source.get("document", "")).replace("-", " ").capitalize()
+    document = str(source.get("document", "")).replace("-", " ")
+    document = document[:1].upper() + document[1:]
     parts = [
         f"{key} {source.get(key)}" for key in ("table", "figure", "section") if source.get(key)
     ]

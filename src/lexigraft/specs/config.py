@@ -10,7 +10,7 @@ from lexigraft.errors import LexigraftError
 from lexigraft.specs.base import StageSpec
 from lexigraft.specs.documents import check, read_document, schema
 from lexigraft.specs.experiments import experiment_names
-from lexigraft.specs.ranges import check_fields, run_problem
+from lexigraft.specs.ranges import check_fields, out_of_range, run_problem
 from lexigraft.specs.run import Run, as_type, with_deltas
 from lexigraft.specs.stages import BackboneSpec, CorpusSpec
 
@@ -90,6 +90,8 @@ def retyped(argv: Sequence[str], properties: Mapping[str, Any]) -> dict[str, Any
     pairs: dict[str, str] = {}
     inside = False
     for word in argv:
+        if word.startswith("--config="):
+            inside, word = True, word.removeprefix("--config=")
         if word in ("--config", "-C"):
             inside = True
         elif word.startswith("-"):
@@ -146,6 +148,13 @@ def load_scale(root: Path, name: str) -> Scale:
                 f"{path}: {key}: found {document[key]!r}; allowed: {', '.join(collections)}"
             )
     _refuse_unknown_sets(path, document["evaluation"], collections)
+    if "seed" in document.get("run", {}):
+        raise LexigraftError(f"{path}: run.seed: a scale states its seeds under 'seeds'")
+    for key, seeds in document["seeds"].items():
+        if problem := next(filter(None, (out_of_range("seed", seed) for seed in seeds)), ""):
+            raise LexigraftError(f"{path}: seeds.{key}: {problem}")
+        if len(set(seeds)) < len(seeds):
+            raise LexigraftError(f"{path}: seeds.{key}: found {seeds}; allowed: each seed once")
     run = with_deltas(Run(), document.get("run", {}))
     if problem := run_problem(run):
         raise LexigraftError(f"{path}: run: {problem}")
@@ -177,7 +186,13 @@ def _scale_document(path: Path, closed: dict[str, Any]) -> dict[str, Any]:
     base = path.parent / f"{name}.yaml"
     if base == path or not base.is_file():
         raise LexigraftError(f"{path}: extends: found {name!r}; allowed: another scale")
-    merged = _laid_over(read_document(base, closed), document)
+    below = read_document(base, {"type": "object"})
+    if "extends" in below:
+        raise LexigraftError(
+            f"{path}: extends: {name!r} extends a scale itself; allowed: one that does not"
+        )
+    check(below, closed, str(base))
+    merged = _laid_over(below, document)
     check(merged, closed, str(path))
     return merged
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from lexigraft.errors import LexigraftError
 from lexigraft.files import read_object
+from lexigraft.report.columns import parse_column
 from lexigraft.specs.base import StageSpec, default_of
 from lexigraft.specs.chain import Chain
 from lexigraft.specs.checks import check_run
@@ -131,6 +132,7 @@ def build_plan(config: Config) -> Plan:
         name: load_experiment(config.root, name) for name in experiment_names(config.root)
     }
     check_claims(load_claims(config.root), everything.values())
+    _refuse_two_meanings(everything.values(), config.scale.run)
     for name in config.experiments:
         experiment = everything[name]
         # Where no row is marked as a main one, all are.
@@ -165,7 +167,9 @@ def _planned(
         check_run(run, config.scale, where)
         facts = _facts(run)
         if runs:
+            _check_columns(experiment, run)
             seeds = config.many if row.seeds == "many" else config.scale.one
+            seeds = (run.seed,) if "seed" in row.deltas else seeds
             seeds = (seeds[0],) if run.lexical else seeds
             for seed in seeds:
                 chain = Chain(dataclasses.replace(run, seed=seed), config.scale, stages)
@@ -183,6 +187,32 @@ def _planned(
         evaluations=evaluations,
         facts=facts,
     )
+
+
+def _check_columns(experiment: Experiment, run: Run) -> None:
+    for key in experiment.columns:
+        metric = parse_column(key).metric
+        if "@" in metric and metric not in run.evaluate.metrics:
+            raise LexigraftError(
+                f"{experiment.path}: columns: {key!r} is not among what is measured; allowed: "
+                f"{', '.join(run.evaluate.metrics)} (evaluate.metrics)"
+            )
+
+
+def _refuse_two_meanings(experiments: Iterable[Experiment], run: Run) -> None:
+    """An id is one run, wherever it stands: claims name rows by it."""
+    seen: dict[str, tuple[Run, Path]] = {}
+    for experiment in experiments:
+        for row in experiment.rows:
+            if row.deltas is None:
+                continue
+            found = with_deltas(run, row.deltas)
+            before, path = seen.setdefault(row.id, (found, experiment.path))
+            if before != found:
+                raise LexigraftError(
+                    f"{experiment.path}: row {row.id!r} is another run than the row of that id in "
+                    f"{path}; allowed: an id of its own"
+                )
 
 
 def _roles(columns: tuple[str, ...]) -> tuple[str, ...]:

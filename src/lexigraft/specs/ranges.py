@@ -1,6 +1,7 @@
 """Values that no stage can work with: out of range, or not fitting another value of the stage."""
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any
@@ -28,6 +29,10 @@ ABOVE_ZERO = ("score_scale",)
 LENGTHS = ("length", "query_length", "document_length")
 SHORTEST_LENGTH = 3
 """Tokens of an input: one between two special ones. Tokenizers do not cut to fewer."""
+MEASURES = "ndcg@k, recall@k, precision@k, map@k, mrr@k"
+METRIC = re.compile(r"(ndcg|recall|precision|map|mrr)@[1-9][0-9]*")
+LARGEST_SHIFT = 1000
+"""Logits are tens at most: a shift beyond leaves nothing or everything active."""
 LARGEST_SEED = 2**32 - 1
 SMALLEST_VOCABULARY = {"wordpiece": 5 + 1, "byte_bpe": 5 + 256}
 """Special tokens, and one character or every byte."""
@@ -39,6 +44,9 @@ def out_of_range(name: str, found: Any) -> str:
         if len(found) != 3 or min(found) < 0 or not math.isclose(sum(found), 1):
             return f"found {list(found)}; allowed: three shares that sum to 1"
         return ""
+    if name == "metrics":
+        wrong = [metric for metric in found if not METRIC.fullmatch(metric)]
+        return f"found {wrong[0]!r}; allowed: {MEASURES} with k from 1" if wrong else ""
     if isinstance(found, bool) or not isinstance(found, int | float):
         return ""
     if not math.isfinite(found):
@@ -55,6 +63,8 @@ def out_of_range(name: str, found: Any) -> str:
         return f"found {found}; allowed: above 0"
     if name == "seed" and not 0 <= found <= LARGEST_SEED:
         return f"found {found}; allowed: 0 to {LARGEST_SEED}"
+    if name == "shift" and abs(found) > LARGEST_SHIFT:
+        return f"found {found}; allowed: {-LARGEST_SHIFT} to {LARGEST_SHIFT}"
     if name != "shift" and found < 0:
         return f"found {found}; allowed: 0 or more"
     return ""

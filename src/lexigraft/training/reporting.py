@@ -64,12 +64,13 @@ class Reporter(TrainerCallback):
         self, args: Any, state: Any, control: Any, logs: Mapping[str, float], **kwargs: Any
     ) -> None:
         self.loss = logs.get("loss", math.nan)
-        if not math.isfinite(self.loss):
-            raise LexigraftError(
-                f"{self.description}: the loss became {self.loss} between steps "
-                f"{self.last_logged + 1} and {state.global_step}; a lower learning rate or a "
-                "longer warm-up may help"
-            )
+        for name, value in {"loss": self.loss, **logs}.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise LexigraftError(
+                    f"{self.description}: the {name} became {value} between steps "
+                    f"{self.last_logged + 1} and {state.global_step}; a lower learning rate, a "
+                    "longer warm-up or smaller weights of the loss may help"
+                )
         self.last_logged = state.global_step
         if state.is_world_process_zero:
             with self.history.open("a", encoding="utf-8") as stream:
