@@ -74,6 +74,11 @@ def test_the_paper_scale_is_the_papers(tree: Path) -> None:
     assert counts["finetune"] == 11  # six models of one seed, the main one of five
 
 
+def test_the_benchmark_is_a_target_of_its_own(tree: Path) -> None:
+    assert jobs(snakemake(tree, "bench")) == {"bench": 1, "total": 1}
+    assert "bench" not in jobs(snakemake(tree, "--config", "scale=smoke"))
+
+
 def plan_ids(tree: Path, *experiments: str) -> dict[str, list[object]]:
     environment = os.environ | {"PYTHONPATH": str(tree / "src")}
     command = [sys.executable, "-c", PLAN_IDS, *experiments]
