@@ -19,6 +19,9 @@ from lexigraft.errors import LexigraftError
 from lexigraft.files import member, read_object
 
 Role = Literal["query", "document"]
+CPU_TOKENS_PER_BATCH = 2048
+"""Padding included: activations of so many tokens stay near the caches."""
+ACCELERATOR_TOKENS_PER_BATCH = 8192
 
 
 @dataclass
@@ -40,6 +43,12 @@ class Encoder:
     @property
     def device(self) -> torch.device:
         return self.model.device
+
+    @property
+    def tokens_per_batch(self) -> int:
+        """Tokens of a batch, padding included, that suit the device."""
+        on_cpu = self.device.type == "cpu"
+        return CPU_TOKENS_PER_BATCH if on_cpu else ACCELERATOR_TOKENS_PER_BATCH
 
     @property
     def dimensions(self) -> int:
@@ -116,19 +125,23 @@ class Encoder:
         max_length: int,
         *,
         role: Role = "document",
-        tokens_per_batch: int = 8192,
+        tokens_per_batch: int | None = None,
     ) -> Any:
         """Vectors in the order of `texts`: a CSR array (N, V) or a numpy array (N, H), float32.
 
         All in memory; `lexigraft.encoders.streaming` writes to disk instead. An empty or blank text
         is legal: its vector is what its special tokens ([CLS], [SEP]) give.
 
+        Args:
+            tokens_per_batch: padding included; None for what suits the device.
+
         Raises:
             LexigraftError: the model cannot read so many tokens, or a vector is not finite.
         """
         token_ids = self.tokenize(texts, max_length, role)
+        size = tokens_per_batch or self.tokens_per_batch
         order, parts = [], []
-        for batch in batches_by_length([len(ids) for ids in token_ids], tokens_per_batch):
+        for batch in batches_by_length([len(ids) for ids in token_ids], size):
             order.extend(batch)
             parts.append(self._checked([token_ids[i] for i in batch], [f"text {i}" for i in batch]))
         if not parts:

@@ -23,8 +23,6 @@ from lexigraft.files import sha256_file
 from lexigraft.progress import track
 from lexigraft.retrieval.vectors import Vectors, read_shard, shard_name, write_shard
 
-TOKENS_PER_BATCH = 8192
-"""Tokens of a batch, padding included."""
 SHARD_TEXTS = 4096
 SHARD_VALUES = 1 << 26
 """A shard has at most SHARD_TEXTS texts, and fewer where all their values, were they all active,
@@ -91,7 +89,7 @@ def _encode_shard(
     token_ids = encoder.tokenize([texts[name] for name in ids], max_length, role)
     order: list[int] = []
     parts: list[Any] = []
-    for batch in batches_by_length([len(found) for found in token_ids], TOKENS_PER_BATCH):
+    for batch in batches_by_length([len(found) for found in token_ids], encoder.tokens_per_batch):
         names = [f"{role} {ids[i]!r}" for i in batch]
         parts.append(encoder.encode_batch([token_ids[i] for i in batch], names))
         order.extend(batch)
@@ -111,7 +109,7 @@ def _state(encoder: Encoder, max_length: int, role: Role) -> str:
     if not files:
         raise LexigraftError(f"{encoder.name}: no folder of an encoder, so no shard can be kept")
     hashes = {file.relative_to(folder).as_posix(): sha256_file(file) for file in files}
-    return json.dumps([hashes, max_length, role, TOKENS_PER_BATCH], sort_keys=True)
+    return json.dumps([hashes, max_length, role, encoder.tokens_per_batch], sort_keys=True)
 
 
 def _key(state: str, ids: Sequence[str], texts: Mapping[str, str]) -> str:
