@@ -11,6 +11,8 @@ from lexigraft.report.figures import save_figure
 
 OURS, PEER, INK, FAINT = "#0072B2", "#C04A00", "#1a1a1a", "#6a6a6a"
 """Where ours is better, where the peer is (Okabe and Ito's palette)."""
+DECADES = (0.001, 0.01, 0.1, 1, 10, 100, 1000)
+TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 LEAST = 1e-3
 """Smallest share that is drawn."""
 ROW = 0.42
@@ -61,9 +63,11 @@ def _row(
     panel.barh(place, ratio - 1, 0.56, left=1, color=OURS if better else PEER, zorder=3)
     panel.plot((min(spread), max(spread)), (place, place), color=INK, linewidth=1.1, zorder=4)
     right = ratio >= 1
+    # The label stands clear of the spread, and of a target beyond it.
+    ends = [*spread, *([target] if target is not None and (target >= 1) == right else [])]
     panel.annotate(
         f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.3f}",
-        (max(*spread, ratio) if right else min(*spread, ratio), place),
+        (max(ends) if right else min(ends), place),
         xytext=(7 if right else -7, 0),
         textcoords="offset points",
         ha="left" if right else "right",
@@ -80,9 +84,10 @@ def _axis(panel: Axes, title: str, better: str, ratios: Sequence[float]) -> None
     panel.set_xscale("log")
     panel.axvline(1, color=INK, linewidth=0.9, linestyle=(0, (3, 2)), zorder=4)
     low, high = min(*ratios, 1.0), max(*ratios, 1.0)
-    panel.set_xlim(low / 2.2, high * 2.2)
-    ticks = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
-    shown = [t for t in ticks if low / 2.2 <= t <= high * 2.2]
+    room = 1.6 * (high / low) ** 0.2
+    panel.set_xlim(low / room, high * room)
+    ticks = DECADES if high / low > 50 else TICKS
+    shown = [t for t in ticks if low / room <= t <= high * room]
     panel.set_xticks(shown, [f"{t:g}" for t in shown])
     panel.minorticks_off()
     panel.tick_params(length=0)
