@@ -11,7 +11,16 @@ from lexigraft.cli import COMMAND_OF_STAGE, app
 from lexigraft.specs.plan import flag
 from lexigraft.specs.stages import STAGES
 
-HEAVY = ("torch", "transformers", "pandas", "scipy", "matplotlib", "datasets", "snakemake")
+HEAVY = (
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "pandas",
+    "scipy",
+    "matplotlib",
+    "datasets",
+    "snakemake",
+)
 runner = CliRunner()
 
 

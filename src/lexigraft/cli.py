@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -291,6 +291,24 @@ def summary(*, results: Results = Path("results")) -> None:
     from lexigraft.report.summary import summary as text
 
     print(text(results))
+
+
+@app.command()
+@told_in_one_sentence
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(help="Comparisons; all by default.")] = None,
+    *,
+    pairs: Annotated[int, typer.Option(help="Timed calls of each side, in turns.")] = 5,
+    threads: Annotated[int, typer.Option(help="Threads of each side.")] = 2,
+    sizes: Annotated[
+        Literal["full", "small"], typer.Option(help="full, or small for a quick try.")
+    ] = "full",
+    out: Out,
+) -> None:
+    """Measure time and memory of ours against its peers, once their results agree."""
+    from lexigraft.bench.bench import bench as measure_all
+
+    measure_all(names or [], out=out, pairs=pairs, threads=threads, sizes=sizes)
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from tiny_models import CONFIGS, SIZE
 from transformers import AutoModelForSequenceClassification, BertConfig, BertModel
 
@@ -150,6 +151,15 @@ def test_a_config_that_is_not_the_models(
 def test_a_broken_config(folder: Path, text: str, told: str) -> None:
     (folder / "config.json").write_text(text)
     refused(folder, rf"config\.json: {told}")
+
+
+def test_weights_that_are_not_finite(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    name = next(name for name in weights if name.endswith("word_embeddings.weight"))
+    weights[name][7, 3] = torch.nan
+    save_file(weights, path, metadata={"format": "pt"})
+    refused(folder, "word_embeddings.weight holds a value that is not a finite number")
 
 
 def test_pickled_weights(folder: Path) -> None:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from lexigraft.bench.memory import peak_of
 from lexigraft.encoders import splade
 from lexigraft.encoders.splade import splade_pool
 
@@ -207,3 +208,23 @@ def test_no_tensor_is_as_large_as_all_logits() -> None:
     with Watch():
         splade_pool(hidden, weight, None, torch.ones(texts, length)).sum().backward()
     assert largest <= splade.GROUP_TOKENS * splade.TILE_ENTRIES < texts * length * entries / 4
+
+
+def test_inactive_entries_cost_no_memory_in_the_backward_pass() -> None:
+    entries, width = 200_000, 64
+    hidden = torch.ones(1, 2, width, requires_grad=True)
+    weight = torch.full((entries, width), -1.0)
+    weight[7] = 1.0
+    weight.requires_grad_()
+    gradients = []
+
+    def step() -> None:
+        rep = splade_pool(hidden, weight, None, torch.ones(1, 2))
+        gradients.extend(torch.autograd.grad(rep.sum(), (hidden, weight)))
+
+    # The dense gradient is 51 MB, of which one row is not zero.
+    assert peak_of(step).extra < entries * width * 4 / 2
+    # d log(1 + x) / dx at x = 64, times the hidden state of ones.
+    assert gradients[1][7].tolist() == pytest.approx([1 / 65] * width)
+    gradients[1][7] = 0
+    assert gradients[1].count_nonzero() == 0

@@ -12,6 +12,12 @@ from lexigraft.errors import LexigraftError
 from lexigraft.transfer import sparsemax
 
 SORTED = 256
+# One wrong score among many others, at the end and in the middle.
+LONG = [
+    torch.zeros(3, 1001).index_fill(1, torch.tensor([place]), wrong)
+    for place in (500, 1000)
+    for wrong in (torch.nan, torch.inf, -torch.inf)
+]
 
 
 def project_by_bisection(row: np.ndarray) -> np.ndarray:
@@ -80,7 +86,7 @@ def test_gradient() -> None:
 
 
 @pytest.mark.parametrize(
-    "scores", [torch.zeros(2, 0), torch.tensor(1.0), torch.tensor([1, torch.nan])]
+    "scores", [torch.zeros(2, 0), torch.tensor(1.0), torch.tensor([1, torch.nan]), *LONG]
 )
 def test_no_row_or_no_number_is_refused(scores: torch.Tensor) -> None:
     with pytest.raises(LexigraftError, match="sparsemax"):

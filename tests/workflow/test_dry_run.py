@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -72,6 +73,11 @@ def test_the_paper_scale_is_the_papers(tree: Path) -> None:
     counts = jobs(snakemake(tree, "headline", "--config", "scale=paper", "rows=main"))
     assert counts["corpus"] == 15  # MS MARCO, its text collection, 13 sets of BEIR
     assert counts["finetune"] == 11  # six models of one seed, the main one of five
+
+
+def test_the_benchmark_is_a_target_of_its_own(tree: Path) -> None:
+    assert jobs(snakemake(tree, "bench")) == {"bench": 1, "total": 1}
+    assert "bench" not in jobs(snakemake(tree, "--config", "scale=smoke"))
 
 
 def plan_ids(tree: Path, *experiments: str) -> dict[str, list[object]]:
@@ -176,3 +182,14 @@ def test_a_stage_that_refuses_its_input_stops_the_workflow(tree: Path) -> None:
     assert "Traceback" not in shown
     assert not list((tree / "results" / "corpus").glob("*"))
     assert not (tree / "results" / "backbone").exists()
+
+
+def test_a_results_folder_of_any_name_is_quoted(tree: Path) -> None:
+    run = snakemake(tree, "-p", "--quiet", "host", "--config", "scale=smoke", "results=a b;c ä")
+    assert run.returncode == 0, run.stderr
+    commands = [line for line in run.stdout.splitlines() if " --out " in line]
+    assert commands
+    for line in commands:
+        words = shlex.split(line)
+        assert words[words.index("--out") + 1].startswith("a b;c ä/")
+        assert words[words.index("--log") + 1].startswith("a b;c ä/logs/")

@@ -11,6 +11,7 @@ Shapes: B texts, L positions, H width, V vocabulary entries, N real tokens of a 
 entries kept at each position.
 """
 
+import mmap
 from collections.abc import Iterator
 from typing import Any
 
@@ -134,7 +135,21 @@ def _sparse_product(
     matrix = torch.sparse_coo_tensor(
         torch.stack((row, column)), value, shape, check_invariants=False
     )
-    return torch.sparse.mm(matrix, dense)
+    if dense.device.type != "cpu":
+        return torch.sparse.mm(matrix, dense)
+    return _untouched_zeros(shape[0], dense).addmm_(matrix, dense)
+
+
+def _untouched_zeros(rows: int, like: Tensor) -> Tensor:
+    """Zeros (rows, H) of the type of `like`, on the CPU.
+
+    The kernel gives memory to a page of 4 KiB when it is first written to, so rows of inactive
+    entries, nearly all of a weight's gradient, cost neither time nor memory. torch writes every
+    zero, and numpy asks for pages of 2 MiB, each of which holds some active entry.
+    """
+    length = rows * like.shape[1] * like.element_size()
+    pages = mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return torch.frombuffer(pages, dtype=like.dtype).view(rows, like.shape[1])
 
 
 def _pool_packed(

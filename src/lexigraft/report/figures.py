@@ -45,8 +45,14 @@ def write_figure(experiment: PlannedExperiment, results: Path, out_prefix: Path)
             f"allowed: {', '.join(FIGURES)}"
         )
     table = build_table(experiment, results)
+    draw = FIGURES[experiment.figure]
+    save_figure(lambda: draw(experiment, table), out_prefix)
+
+
+def save_figure(draw: Callable[[], Figure], out_prefix: Path) -> None:
+    """Draw in this project's style and write `<out_prefix>.png` and `.svg`."""
     with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE}):
-        figure = FIGURES[experiment.figure](experiment, table)
+        figure = draw()
         for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
             with whole_file(out_prefix.with_name(f"{out_prefix.name}.{kind}")) as partial:
                 figure.savefig(partial, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)

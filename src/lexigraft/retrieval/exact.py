@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -82,9 +83,8 @@ def search_matrices(
             N = block_ND.shape[0]
 
             def score(rows: range, other: Any = transposed_DN, first: int = start) -> None:
-                scores_CN = queries_QD[rows.start : rows.stop] @ other
-                if sparse:
-                    scores_CN = scores_CN.toarray()
+                queries_CD = queries_QD[rows.start : rows.stop]
+                scores_CN = _sparse_scores(queries_CD, other) if sparse else queries_CD @ other
                 for row, scores_N in zip(rows, scores_CN, strict=True):
                     if 0 <= self_match[row] - first < len(scores_N):
                         scores_N[self_match[row] - first] = -np.inf
@@ -99,6 +99,18 @@ def search_matrices(
             list(pool.map(score, chunks))
             start += N
     return Hits(list(query_ids), list(document_ids), best.documents, best.scores)
+
+
+def _sparse_scores(queries_CD: Any, index_DN: Any) -> Iterator[NDArray[np.float32]]:
+    """Each query's scores of all documents of a block: its terms' lists, weighted and summed.
+
+    The sums of scipy's product of two sparse matrices, in the same order, without looking for the
+    documents that have one.
+    """
+    starts = queries_CD.indptr
+    for begin, end in pairwise(starts):
+        lists_TN = index_DN[queries_CD.indices[begin:end]]
+        yield lists_TN.T @ queries_CD.data[begin:end]
 
 
 @dataclass

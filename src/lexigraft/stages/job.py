@@ -4,18 +4,16 @@ import logging
 import os
 import platform
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from lexigraft.errors import LexigraftError
 from lexigraft.files import read_object, refuse_taken, sha256_file, whole_folder, write_json
+from lexigraft.machine import accelerators, commit, processor, versions
 from lexigraft.specs.base import StageSpec
 from lexigraft.specs.ranges import check_fields
 from lexigraft.stages.locks import alone
@@ -95,9 +93,9 @@ def _assist(
 def provenance(inputs: Mapping[str, Path], start: float, seed: int | None = None) -> dict[str, Any]:
     """Commit, versions, hardware, seconds since `start`, seed, and the hashes of the inputs."""
     return {
-        "commit": _commit(),
-        "versions": {"python": platform.python_version(), **_versions()},
-        "hardware": {"machine": platform.machine(), "processor": _processor(), **_accelerators()},
+        "commit": commit(),
+        "versions": {"python": platform.python_version(), **versions(RECORDED_PACKAGES)},
+        "hardware": {"machine": platform.machine(), "processor": processor(), **accelerators()},
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "seconds": round(time.time() - start, 2),
         "seed": seed,
@@ -109,45 +107,6 @@ def _fingerprint(folder: Path) -> dict[str, str]:
     """Name of an input and the hash of what identifies its content."""
     hashes = {mark: sha256_file(folder / mark) for mark in MARKS if (folder / mark).is_file()}
     return {"name": folder.name, **hashes}
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in RECORDED_PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-def _commit() -> str:
-    """Commit of the working tree, `+changes` where tracked files differ; empty outside git."""
-    try:
-        head = subprocess.run(
-            ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+changes"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return head.stdout.strip()
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.split(":", 1)[1].strip() for line in lines if "model name" in line), "")
-
-
-def _accelerators() -> dict[str, Any]:
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available():
-        return {}
-    return {"gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]}
 
 
 def read_spec(folder: Path) -> dict[str, Any]:

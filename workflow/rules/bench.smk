@@ -1,0 +1,28 @@
+rule bench:
+    # Time and memory of ours against its peers; asked for by name, no part of `all`.
+    output:
+        csv=f"{RESULTS}/bench/bench.csv",
+        md=report(
+            f"{RESULTS}/bench/bench.md",
+            caption="../report/bench.rst",
+            category="Benchmark",
+        ),
+        png=report(
+            f"{RESULTS}/bench/bench.png",
+            caption="../report/bench.rst",
+            category="Benchmark",
+        ),
+        svg=f"{RESULTS}/bench/bench.svg",
+    log:
+        f"{RESULTS}/logs/bench.log",
+    conda:
+        "../../envs/cpu.yaml"
+    # All cores, so that nothing else runs beside a measurement.
+    threads: workflow.cores
+    resources:
+        mem_mb=24000,
+        runtime=120,
+    params:
+        out=subpath(output.csv, parent=True),
+    shell:
+        "lexigraft bench --out {params.out} --log {log}"
