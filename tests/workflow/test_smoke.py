@@ -65,6 +65,17 @@ def test_everything_that_is_promised_is_there(undisturbed: Path) -> None:
     assert list(undisturbed.glob("retrieve/*/rankings.parquet"))
 
 
+def test_one_file_holds_the_report(root: Path, undisturbed: Path, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    words = ["--report", str(path), "--config", "scale=smoke", f"results={undisturbed}"]
+    command = [sys.executable, "-m", "snakemake", *words]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    text = path.read_text(encoding="utf-8")
+    for name in ("table2.csv", "figure1.png", "claims.md"):
+        assert name in text
+
+
 def test_every_output_says_where_it_came_from(undisturbed: Path) -> None:
     folders = [p.parent for p in undisturbed.glob("*/*/spec.json")]
     assert len(folders) > 30

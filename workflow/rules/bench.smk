@@ -17,8 +17,8 @@ rule bench:
         f"{RESULTS}/logs/bench.log",
     conda:
         "../../envs/cpu.yaml"
-    # All cores, so that nothing else runs beside a measurement.
-    threads: workflow.cores
+    # As many as there are, so that nothing else runs beside a measurement.
+    threads: 16
     resources:
         mem_mb=24000,
         runtime=120,
