@@ -1,6 +1,6 @@
 """Semantic initialisation at full size: ours against one entmax.sparsemax for each new token.
 
-The peer goes as deepfocus does (Dobler and de Melo 2023, FOCUS): cosines of all new tokens to all
+The peer takes the cosines of all new tokens to all
 anchors at once, then row by row the sparsemax and the mix of those anchors that have weight.
 """
 
@@ -90,7 +90,7 @@ COMPARISONS = (
     Comparison(
         name="transfer",
         title="semantic initialisation, {target:,} targets, {anchors:,} of them anchors, H={width}",
-        peer="entmax.sparsemax row by row, as in deepfocus",
+        peer="entmax.sparsemax row by row",
         ours=ours,
         theirs=theirs,
         sizes={
