@@ -220,6 +220,7 @@ def test_a_collapse_is_recorded_and_does_not_stop(
         ({"document_length": 33}, True, "document_length: .*33 tokens"),
         ({"negatives": 3}, True, "none of 24 queries has a positive and 3 hard negatives"),
         ({"learning_rate": 1e30, "warmup_steps": 0}, True, "loss became"),
+        ({"flops_document": 1e30, "flops_ramp_steps": 1}, True, "grad_norm became inf"),
     ],
 )
 def test_what_cannot_train_is_refused(material, tmp_path, changes, teacher, message) -> None:
