@@ -18,17 +18,12 @@ wildcard_constraints:
     experiment="[a-z0-9_-]+",
 
 
-localrules:
-    all,
-    headline,
-
-
 rule all:
-    default_target: True
     input:
         expand("{r}/tables/{e}.csv", r=RESULTS, e=PLAN.tables),
         expand("{r}/figures/{e}.png", r=RESULTS, e=PLAN.figures),
         f"{RESULTS}/claims.json",
+    localrule: True
 
 
 rule headline:
@@ -37,6 +32,7 @@ rule headline:
         f"{RESULTS}/tables/figure1.csv",
         f"{RESULTS}/figures/figure1.png",
         f"{RESULTS}/claims.json",
+    localrule: True
 
 
 include: "workflow/rules/corpus.smk"

@@ -77,7 +77,7 @@ def test_more_queries_than_are_measured_at_once() -> None:
 
 @pytest.mark.parametrize("name", ["ndcg", "NDCG@10", "ndcg@0", "ndcg@-1", "bleu@10", "ndcg@10 "])
 def test_unknown_metrics_are_refused(name: str) -> None:
-    with pytest.raises(LexigraftError, match="allowed are ndcg@k, recall@k"):
+    with pytest.raises(LexigraftError, match="allowed: ndcg@k, recall@k"):
         evaluate(QRELS, RUN, [name])
 
 

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from lexigraft.analysis.comparison import Comparison, compare
 from lexigraft.evaluation.significance import holm
 from lexigraft.files import whole_file, write_json
+from lexigraft.progress import track
 from lexigraft.report.columns import parse_column
 from lexigraft.report.measured import Collapse, collapse_of
 from lexigraft.report.results import Results
@@ -70,7 +71,7 @@ def judge_claims(
     claims, read = tuple(claims), Results(results)
     compared: dict[_Test, Comparison] = {}
     families: dict[str, set[_Test]] = {}
-    for claim in claims:
+    for claim in track(claims, "test claims", unit="claims"):
         for relation in claim.relations:
             rows = _rows(claim, relation, experiments)
             if isinstance(rows, str):

@@ -4,7 +4,6 @@ The order in which documents are given is the ranking. trec_eval itself would so
 break ties by document id, descending, so it is handed ranks instead of scores.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,11 +11,10 @@ import ir_measures
 from ir_measures import AP, RR, P, Qrel, R, ScoredDoc, nDCG
 
 from lexigraft.errors import LexigraftError
+from lexigraft.specs.ranges import out_of_range
 
 MEASURES = {"ndcg": nDCG, "recall": R, "precision": P, "map": AP}
 """Measures that trec_eval cuts itself; mrr is cut by cutting the ranking."""
-NAMES = (*MEASURES, "mrr")
-METRIC = re.compile(r"([a-z]+)@([1-9][0-9]*)")
 QUERIES_AT_ONCE = 500
 
 Qrels = Mapping[str, Mapping[str, int]]
@@ -88,12 +86,10 @@ def evaluate(
 
 
 def _parse(name: str) -> tuple[str, int]:
-    match = METRIC.fullmatch(name)
-    if match is None or match[1] not in NAMES:
-        raise LexigraftError(
-            f"metrics: {name!r} found; allowed are {', '.join(f'{n}@k' for n in NAMES)} with k >= 1"
-        )
-    return match[1], int(match[2])
+    if problem := out_of_range("metrics", (name,)):
+        raise LexigraftError(f"metrics: {problem}")
+    measure, _, cutoff = name.partition("@")
+    return measure, int(cutoff)
 
 
 def _ranking(query: str, found: Sequence[str] | Mapping[str, float]) -> list[str]:
