@@ -7,8 +7,8 @@ from per_query_values import row, write_values
 
 from lexigraft.analysis.comparison import compare, pooled_t
 from lexigraft.errors import LexigraftError
-from lexigraft.report.columns import parse_column
 from lexigraft.report.results import Results
+from lexigraft.specs.columns import parse_column
 
 NDCG = parse_column("zero_shot.ndcg@10")
 

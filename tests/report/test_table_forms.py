@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lexigraft.report.columns import parse_column
 from lexigraft.report.csv_table import csv_text
 from lexigraft.report.latex import escape, latex_text
 from lexigraft.report.markdown import markdown_text, width
 from lexigraft.report.tables import build_table
 from lexigraft.report.text import signed, spread
+from lexigraft.specs.columns import parse_column
 from lexigraft.specs.experiments import PlannedExperiment
 
 MARKDOWN = """\

@@ -14,10 +14,10 @@ from lexigraft.analysis.comparison import Comparison, compare
 from lexigraft.evaluation.significance import holm
 from lexigraft.files import whole_file, write_json
 from lexigraft.progress import track
-from lexigraft.report.columns import parse_column
 from lexigraft.report.measured import Collapse, collapse_of
 from lexigraft.report.results import Results
 from lexigraft.specs.claims import Claim, Relation
+from lexigraft.specs.columns import parse_column
 from lexigraft.specs.experiments import PlannedExperiment, PlannedRow
 
 Verdict = Literal["holds", "fails", "within noise", "not run here"]

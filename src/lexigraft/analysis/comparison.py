@@ -21,9 +21,9 @@ from scipy.stats import t as student
 
 from lexigraft.errors import LexigraftError
 from lexigraft.evaluation.significance import minimum_detectable_difference, paired_test
-from lexigraft.report.columns import Column
 from lexigraft.report.measured import measure
 from lexigraft.report.results import Results
+from lexigraft.specs.columns import Column
 from lexigraft.specs.experiments import PlannedRow
 
 POWER = 0.8

@@ -6,8 +6,8 @@ from typing import Any
 
 from lexigraft.analysis.claims import VERDICTS, Finding, Judgement
 from lexigraft.report import text
-from lexigraft.report.columns import parse_column
 from lexigraft.report.markdown import aligned, escape
+from lexigraft.specs.columns import parse_column
 
 SIGNS = {"holds": "✓", "fails": "✗", "within noise": "~", "not run here": "·"}
 HOW = """\

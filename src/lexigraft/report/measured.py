@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lexigraft.errors import LexigraftError
-from lexigraft.report.columns import Column
 from lexigraft.report.results import Results
+from lexigraft.specs.columns import Column
 from lexigraft.specs.experiments import PlannedExperiment, PlannedRow
 
 

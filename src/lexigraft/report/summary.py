@@ -9,7 +9,7 @@ from typing import Any
 from lexigraft.errors import LexigraftError
 from lexigraft.files import read_object
 from lexigraft.report import text
-from lexigraft.report.columns import parse_column
+from lexigraft.specs.columns import parse_column
 
 MAIN = "table2"
 """The table that is shown; the first one where it was not made."""

@@ -11,7 +11,6 @@ from typing import Literal
 
 from lexigraft.files import whole_file
 from lexigraft.report import text
-from lexigraft.report.columns import Column, parse_column
 from lexigraft.report.measured import (
     Collapse,
     collapse_of,
@@ -20,6 +19,7 @@ from lexigraft.report.measured import (
     roles_of,
 )
 from lexigraft.report.results import Results
+from lexigraft.specs.columns import Column, parse_column
 from lexigraft.specs.experiments import PlannedExperiment, PlannedRow
 
 Status = Literal["run", "cited", "not run"]

@@ -1,6 +1,6 @@
 """How numbers are printed, the same in every form of a table."""
 
-from lexigraft.report.columns import Column
+from lexigraft.specs.columns import Column
 
 MISSING = "–"
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.base import StageSpec
+from lexigraft.specs.columns import ROLES
 from lexigraft.specs.documents import check, read_document, schema
 from lexigraft.specs.experiments import experiment_names
 from lexigraft.specs.ranges import check_fields, out_of_range, run_problem
@@ -15,7 +16,6 @@ from lexigraft.specs.run import Run, as_type, with_deltas
 from lexigraft.specs.stages import BackboneSpec, CorpusSpec
 
 Spec = TypeVar("Spec", bound=StageSpec)
-ROLES = ("zero_shot", "in_domain", "dl19")
 
 
 @dataclass(frozen=True)

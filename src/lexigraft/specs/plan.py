@@ -9,11 +9,11 @@ from typing import Any
 
 from lexigraft.errors import LexigraftError
 from lexigraft.files import read_object
-from lexigraft.report.columns import parse_column
 from lexigraft.specs.base import StageSpec, default_of
 from lexigraft.specs.chain import Chain
 from lexigraft.specs.checks import check_run
 from lexigraft.specs.claims import check_claims, load_claims
+from lexigraft.specs.columns import parse_column
 from lexigraft.specs.config import Config
 from lexigraft.specs.experiments import (
     Experiment,

@@ -1,7 +1,7 @@
 import pytest
 
 from lexigraft.errors import LexigraftError
-from lexigraft.report.columns import parse_column
+from lexigraft.specs.columns import parse_column
 
 
 def test_effectiveness_is_printed_in_hundredths_with_one_decimal():
