@@ -11,8 +11,8 @@ from lexigraft.bench.measure import Measured, measure
 from lexigraft.bench.report import csv_text, markdown_text
 from lexigraft.errors import LexigraftError
 from lexigraft.files import refuse_taken, whole_folder
+from lexigraft.locks import alone
 from lexigraft.machine import cores
-from lexigraft.stages.locks import alone
 
 log = logging.getLogger(__name__)
 
