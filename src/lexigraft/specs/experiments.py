@@ -1,6 +1,7 @@
 """Experiments: a table or figure of a paper as a base and rows, or a base and a sweep."""
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,7 +100,7 @@ def load_experiment(root: Path, name: str) -> Experiment:
     path = root / "workflow" / "experiments" / f"{name}.yaml"
     document = read_document(path, schema("experiment", root))
     rows = tuple(_swept(document, name, path) if "sweep" in document else _stated(document))
-    ids = [row.id for row in rows]
+    ids = Counter(row.id for row in rows)
     scales = {path.stem for path in (root / "workflow" / "scales").glob("*.yaml")}
     for row in rows:
         for scale in row.at:
@@ -108,7 +109,7 @@ def load_experiment(root: Path, name: str) -> Experiment:
                     f"{path}: row {row.id!r}: at: {scale!r} is no scale; "
                     f"allowed: {', '.join(sorted(scales))}"
                 )
-        if ids.count(row.id) > 1:
+        if ids[row.id] > 1:
             raise LexigraftError(f"{path}: rows: id {row.id!r} stands twice")
         for key in ("reported", "reported_spread"):
             found, wanted = len(getattr(row, key)), len(document["columns"])

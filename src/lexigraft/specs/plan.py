@@ -9,7 +9,7 @@ from typing import Any
 
 from lexigraft.errors import LexigraftError
 from lexigraft.files import read_object
-from lexigraft.specs.base import StageSpec, default_of
+from lexigraft.specs.base import StageSpec
 from lexigraft.specs.chain import Chain
 from lexigraft.specs.checks import check_run
 from lexigraft.specs.claims import check_claims, load_claims
@@ -54,7 +54,7 @@ class Plan:
             value = getattr(spec, field.name)
             if "reads" in field.metadata or field.name == "name":
                 continue
-            if value != default_of(type(spec), field.name):
+            if value != field.default:
                 words += option(field.name, value)
         return shlex.join(words)
 
