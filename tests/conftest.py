@@ -8,6 +8,8 @@ import pytest
 # One thread, as a job of the workflow has: sums of floats depend on how many there are. Set before
 # anything imports torch, for this process and those that tests start.
 os.environ["OMP_NUM_THREADS"] = "1"
+# Triton's kernels run without a GPU, in its interpreter: read when triton is first imported.
+os.environ["TRITON_INTERPRET"] = "1"
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"
