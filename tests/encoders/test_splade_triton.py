@@ -18,44 +18,10 @@ from torch.utils.checkpoint import checkpoint
 from lexigraft.encoders import splade
 from lexigraft.encoders.splade import splade_pool
 
-triton = pytest.importorskip("triton", reason="triton is not installed: pip install -e '.[gpu]'")
+pytest.importorskip("triton", reason="triton is not installed: pip install -e '.[gpu]'")
 
 # No size is a multiple of a block: 16 entries, 16 positions, 32 or 64 of the width.
 B, L, H, V = 3, 21, 70, 37
-
-
-@pytest.fixture
-def kernels(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The kernels, used by `splade_pool` on the CPU, with the smallest tile there is."""
-    from triton.runtime import interpreter
-
-    from lexigraft.encoders import splade_triton
-
-    assert isinstance(splade_triton._pool, interpreter.InterpretedFunction)
-    # The interpreter multiplies bfloat16 as the bits it keeps them in, and cuts off where a GPU
-    # rounds to the nearest.
-    multiply, cast = (
-        getattr(interpreter.InterpreterBuilder, name) for name in ("create_dot", "cast_impl")
-    )
-    bfloat16, float32 = triton.language.bfloat16, triton.language.float32
-
-    def multiply_values(builder: Any, a: Any, b: Any, *rest: Any) -> Any:
-        if a.dtype.scalar == bfloat16:
-            a, b = (cast(builder, one, float32) for one in (a, b))
-        return multiply(builder, a, b, *rest)
-
-    def cast_to_nearest(builder: Any, value: Any, kind: Any) -> Any:
-        if (value.dtype.scalar, kind.scalar) != (float32, bfloat16):
-            return cast(builder, value, kind)
-        nearest = torch.as_tensor(value.data).bfloat16().view(torch.uint16)
-        return interpreter.TensorHandle(nearest.numpy(), bfloat16)
-
-    monkeypatch.setattr(interpreter.InterpreterBuilder, "create_dot", multiply_values)
-    monkeypatch.setattr(interpreter.InterpreterBuilder, "cast_impl", cast_to_nearest)
-    smallest = splade_triton.Tile(16, 16, warps=4, stages=1)
-    monkeypatch.setattr(splade_triton, "tile_for", lambda hidden: smallest)
-    monkeypatch.setattr(splade, "_kernels", lambda device, compute: splade_triton)
-    return splade_triton
 
 
 def plain(
@@ -231,20 +197,32 @@ def test_nothing_in_nothing_out(kernels: ModuleType) -> None:
     assert position.shape == (B, V)
 
 
-def test_kernels_are_for_gpus_that_can_run_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    choose = splade._kernels.__wrapped__
-    gpu, bfloat16 = torch.device("cuda", 0), torch.bfloat16
-    monkeypatch.setattr(torch.version, "cuda", "13.0")
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 0))
-    assert choose(gpu, bfloat16).__name__ == "lexigraft.encoders.splade_triton"
-    assert choose(torch.device("cpu"), bfloat16) is None
-    assert choose(gpu, torch.float64) is None
-    monkeypatch.setattr(splade, "find_spec", lambda name: None)
-    assert choose(gpu, bfloat16) is None
-    monkeypatch.undo()
-    monkeypatch.setattr(torch.version, "cuda", "13.0")
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
-    assert choose(gpu, bfloat16) is None
+@pytest.mark.parametrize(
+    ("change", "usable"),
+    [
+        ({}, True),
+        ({"device": "cpu"}, False),
+        ({"compute": torch.float64}, False),
+        ({"capability": (7, 5)}, False),
+        ({"cuda": None}, False),  # a build of torch for another maker's GPUs
+        ({"triton": None}, False),
+        ({"compiler": None}, False),
+        ({"headers": "/nowhere"}, False),
+    ],
+)
+def test_where_kernels_can_be_used(
+    change: dict[str, Any], usable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Python.h").touch()
+    given = {"device": "cuda:0", "compute": torch.bfloat16, "capability": (8, 0), "cuda": "13.0"}
+    given |= {"triton": "a spec", "compiler": "/bin/gcc", "headers": str(tmp_path)} | change
+    monkeypatch.setattr(torch.version, "cuda", given["cuda"])
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: given["capability"])
+    monkeypatch.setattr(splade, "find_spec", lambda name: given["triton"])
+    monkeypatch.setattr(splade, "which", lambda name: given["compiler"])
+    monkeypatch.setattr(splade.sysconfig, "get_path", lambda name: given["headers"])
+    found = splade._kernels.__wrapped__(torch.device(given["device"]), given["compute"])
+    assert (found is not None) == usable
 
 
 @pytest.mark.slow

@@ -11,9 +11,13 @@ Shapes: B texts, L positions, H width, V vocabulary entries, N real tokens of a 
 entries kept at each position.
 """
 
+import os
+import sysconfig
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
 from types import ModuleType
 from typing import Any
 
@@ -137,16 +141,21 @@ class _SpladePool(torch.autograd.Function):
 
 @cache
 def _kernels(device: torch.device, compute: torch.dtype) -> ModuleType | None:
-    """`encoders.splade_triton` on an NVIDIA GPU of capability 8.0 or above, if Triton is there."""
-    if (
-        device.type != "cuda"
-        or torch.version.cuda is None
-        or compute not in (torch.float32, torch.bfloat16, torch.float16)
-        or torch.cuda.get_device_capability(device) < (8, 0)
-        or find_spec("triton") is None
-    ):
-        return None
-    return import_module("lexigraft.encoders.splade_triton")
+    """`encoders.splade_triton` where it can be used, else None.
+
+    It needs an NVIDIA GPU of compute capability 8.0 or above and Triton, which itself needs a C
+    compiler and Python's headers to start a kernel.
+    """
+    usable = (
+        device.type == "cuda"
+        and torch.version.cuda is not None
+        and compute in (torch.float32, torch.bfloat16, torch.float16)
+        and torch.cuda.get_device_capability(device) >= (8, 0)
+        and find_spec("triton") is not None
+        and any(map(which, (os.environ.get("CC", ""), "gcc", "clang")))
+        and Path(sysconfig.get_path("include"), "Python.h").is_file()
+    )
+    return import_module("lexigraft.encoders.splade_triton") if usable else None
 
 
 def _sparse_product(
