@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -168,6 +169,42 @@ def test_bm25_needs_no_vectors(collection: Path, tmp_path: Path) -> None:
     assert facts["mrr@10"] > 0
 
 
+def test_an_approximate_engine_is_held_against_exact_search(
+    collection: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    exact = run_stages(save_model(tmp_path / "model"), collection, tmp_path)["one"]
+    assert (exact["engine_recall"], exact["engine_recall@10"]) == (None, None)
+    inputs = {"collection": collection, "vectors": tmp_path / "vectors"}
+
+    def searched(name: str, **options: Any) -> dict:
+        spec = RetrieveSpec(collection="c", vectors="v", engine="seismic", **options)
+        execute(spec, inputs, tmp_path / f"run-{name}", retrieve.run)
+        record = json.loads((tmp_path / f"run-{name}" / "retrieve.json").read_text())
+        assert record["query_cut"] == spec.query_cut
+        assert "k1" not in record
+        spec = EvaluateSpec(collection="c", run="r")
+        inputs_ = {"collection": collection, "run": tmp_path / f"run-{name}"}
+        execute(spec, inputs_, tmp_path / f"metrics-{name}", evaluate.run)
+        return json.loads((tmp_path / f"metrics-{name}" / "metrics.json").read_text())["sets"]
+
+    found = searched("whole")["one"]
+    recalls = {"engine_recall": 1.0, "engine_recall@10": 1.0}
+    assert found == exact | recalls
+    told = "one: seismic finds 100.0% of exact search's best 10 documents and 100.0% of its best"
+    assert f"{told} 1,000" in caplog.messages
+    # Of two words one is read: q2 finds the documents of one of w11 and w12, of five queries.
+    found = searched("cut", query_cut=1)["one"]
+    with_11, with_12 = (
+        {name for name, text in DOCUMENTS.items() if word in text.split()}
+        for word in ("w11", "w12")
+    )
+    possible = [(4 + len(part) / len(with_11 | with_12)) / 5 for part in (with_11, with_12)]
+    assert found["engine_recall"] in [pytest.approx(value) for value in possible]
+    warned = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert any("less than 97%: raise query_cut or n_postings" in line for line in warned)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -240,6 +277,13 @@ def test_by_hand_gives_what_the_stages_give(collection: Path, tmp_path: Path) ->
     assert {"corpus.jsonl", "queries.jsonl"} <= provenance["inputs"]["dataset"].keys()
     made = json.loads((tmp_path / "by-hand" / "retrieve.json").read_text())
     assert (made["model"], made["split"]) == (str(model), "test")
+    dataset = collection / "sets" / "one"
+    facts = evaluate_model(
+        model=model, dataset=dataset, engine="seismic", out=tmp_path / "approximate"
+    )
+    assert facts == staged | {"engine_recall": 1.0, "engine_recall@10": 1.0}
+    made = json.loads((tmp_path / "approximate" / "retrieve.json").read_text())
+    assert (made["engine"], made["depth"], made["n_postings"]) == ("seismic", 1000, 3000)
 
 
 def test_by_hand_lengths_can_be_stated(collection: Path, tmp_path: Path) -> None:
@@ -260,6 +304,9 @@ def test_by_hand_refuses_in_one_sentence(collection: Path, tmp_path: Path) -> No
     model = save_model(tmp_path / "model")
     with pytest.raises(LexigraftError, match="engine: 'exakt' found"):
         evaluate_model(model=model, dataset=dataset, engine="exakt", out=out)
+    dense = save_model(tmp_path / "dense", "dense")
+    with pytest.raises(LexigraftError, match="seismic searches sparse vectors, these are dense"):
+        evaluate_model(model=dense, dataset=dataset, engine="seismic", out=out)
     with pytest.raises(LexigraftError, match="bm25 needs no model"):
         evaluate_model(model=model, dataset=dataset, engine="bm25", out=out)
     with pytest.raises(LexigraftError, match=r"dev\.tsv: no such file"):
@@ -273,6 +320,7 @@ def test_by_hand_refuses_in_one_sentence(collection: Path, tmp_path: Path) -> No
 CHILD = """
 import sys, time
 from pathlib import Path
+from typing import Any
 from lexigraft.encoders import streaming
 from lexigraft.specs.stages import EncodeSpec
 from lexigraft.stages import encode

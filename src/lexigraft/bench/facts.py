@@ -15,6 +15,7 @@ PACKAGES = (
     "entmax",
     "bm25s",
     "numba",
+    "pyseismic-lsr",
 )
 
 

@@ -8,7 +8,6 @@ threads.
 Shapes: Q queries, C queries of a chunk, N documents of a block, D dimensions, T terms of a query.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -19,11 +18,11 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.sparse import _sparsetools
 
-from lexigraft.errors import LexigraftError
+from lexigraft.machine import threads
 from lexigraft.progress import track
 from lexigraft.retrieval.best import Best, string_order
 from lexigraft.retrieval.hits import Hits
-from lexigraft.retrieval.vectors import Vectors
+from lexigraft.retrieval.vectors import Vectors, refuse_misfit
 
 BLOCK_DOCUMENTS = 1 << 16
 CHUNK_SCORES = 1 << 23
@@ -100,11 +99,7 @@ def search_vectors(
     Raises:
         LexigraftError: queries and documents do not fit, or a shard cannot be read.
     """
-    if (queries.dimensions, queries.sparse) != (documents.dimensions, documents.sparse):
-        raise LexigraftError(
-            f"{documents.folder}: queries of {queries.dimensions} dimensions, documents of "
-            f"{documents.dimensions}"
-        )
+    refuse_misfit(queries, documents)
     return search_matrices(
         queries.matrix(),
         queries.ids,
@@ -113,13 +108,6 @@ def search_vectors(
         depth,
         remove_self_match=remove_self_match,
     )
-
-
-def threads() -> int:
-    """Processors that this process may use, or OMP_NUM_THREADS where that is less."""
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(available or 1, int(asked) if asked.isdigit() else 64))
 
 
 def _search(

@@ -73,6 +73,15 @@ class Vectors:
         return np.concatenate([np.zeros((0, self.dimensions), dtype=np.float32), *shards])
 
 
+def refuse_misfit(queries: Vectors, documents: Vectors) -> None:
+    """Raise LexigraftError where queries and documents are not of one encoder."""
+    if (queries.dimensions, queries.sparse) != (documents.dimensions, documents.sparse):
+        raise LexigraftError(
+            f"{documents.folder}: queries of {queries.dimensions} dimensions, documents of "
+            f"{documents.dimensions}"
+        )
+
+
 def shard_name(name: str, number: int, sparse: bool) -> str:
     """File name of a shard."""
     return f"{name}.{number:05d}.{'npz' if sparse else 'npy'}"
