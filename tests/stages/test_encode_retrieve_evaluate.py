@@ -102,9 +102,9 @@ def save_model(folder: Path, head: str = "splade", bias: float = -1.0) -> Path:
     return folder
 
 
-def run_stages(model: Path, collection: Path, out: Path) -> dict:
+def run_stages(model: Path, collection: Path, out: Path, **options: Any) -> dict:
     inputs = {"model": model, "collection": collection}
-    spec = EncodeSpec(model="m", collection="c", query_length=16, document_length=16)
+    spec = EncodeSpec(model="m", collection="c", query_length=16, document_length=16, **options)
     execute(spec, inputs, out / "vectors", encode.run)
     inputs = {"collection": collection, "vectors": out / "vectors"}
     execute(RetrieveSpec(collection="c", vectors="v"), inputs, out / "run", retrieve.run)
@@ -252,6 +252,20 @@ def test_vectors_of_another_collection_are_refused(collection: Path, tmp_path: P
     with pytest.raises(LexigraftError, match="vectors of 40 documents that are not the 41"):
         execute(RetrieveSpec(collection="c", vectors="v"), inputs, tmp_path / "again", retrieve.run)
     assert not (tmp_path / "again").exists()
+
+
+@pytest.mark.parametrize("head", ["splade", "dense"])
+def test_documents_in_fewer_bytes(collection: Path, tmp_path: Path, head: str) -> None:
+    """Weights that differ little enough for the rankings to stay; what is measured is stored."""
+    model = save_model(tmp_path / "model", head)
+    whole = run_stages(model, collection, tmp_path)["one"]
+    small = run_stages(model, collection, tmp_path / "int8", values="int8")["one"]
+    folder = tmp_path / "int8" / "vectors" / "one"
+    assert json.loads((folder / "documents.json").read_text())["values"] == "int8"
+    assert json.loads((folder / "queries.json").read_text())["values"] == "float32"
+    assert small["document_bytes"] < whole["document_bytes"]
+    assert small["document_length"] == whole["document_length"]
+    assert small["recall@1000"] == whole["recall@1000"]
 
 
 def test_by_hand_gives_what_the_stages_give(collection: Path, tmp_path: Path) -> None:

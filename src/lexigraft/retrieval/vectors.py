@@ -1,8 +1,11 @@
 """Vectors on disk: shards of consecutive texts, and an index that names them.
 
-<name>.json                       ids, rows of each shard, dimensions, sparse or dense
+<name>.json                       ids, rows of each shard, dimensions, sparse or dense, values
 <name>.00000.npz, ...             CSR, float32 (scipy)
 <name>.00000.npy, ...             dense, float32
+<name>.00000.npz, ...             either in fewer bytes (`lexigraft.retrieval.quantisation`)
+
+Whatever is on disk, what is read is float32.
 """
 
 from collections.abc import Iterator
@@ -15,6 +18,8 @@ import scipy.sparse
 
 from lexigraft.errors import LexigraftError
 from lexigraft.files import read_json, whole_file, write_json
+from lexigraft.retrieval.quantisation import quantised, restored
+from lexigraft.specs.options import Values
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,8 @@ class Vectors:
     """Texts of each shard."""
     dimensions: int
     sparse: bool
+    values: Values = "float32"
+    """What is on disk."""
 
     @classmethod
     def open(cls, folder: Path, name: str) -> "Vectors":
@@ -56,13 +63,20 @@ class Vectors:
             LexigraftError: a shard is missing, unreadable or of another shape than the index says.
         """
         for number, rows in enumerate(self.rows):
-            path = self.folder / shard_name(self.name, number, self.sparse)
-            shard = read_shard(path, self.sparse)
+            path = self.folder / shard_name(self.name, number, self.sparse, self.values)
+            shard = read_shard(path)
             if shard.shape != (rows, self.dimensions):
                 raise LexigraftError(
                     f"{path}: shape {shard.shape} found, {(rows, self.dimensions)} expected"
                 )
             yield shard
+
+    def bytes_on_disk(self) -> int:
+        """Size of all shards."""
+        return sum(
+            (self.folder / shard_name(self.name, number, self.sparse, self.values)).stat().st_size
+            for number in range(len(self.rows))
+        )
 
     def matrix(self) -> Any:
         """All shards as one matrix in memory."""
@@ -82,30 +96,43 @@ def refuse_misfit(queries: Vectors, documents: Vectors) -> None:
         )
 
 
-def shard_name(name: str, number: int, sparse: bool) -> str:
+def shard_name(name: str, number: int, sparse: bool, values: Values = "float32") -> str:
     """File name of a shard."""
-    return f"{name}.{number:05d}.{'npz' if sparse else 'npy'}"
+    return f"{name}.{number:05d}.{'npz' if sparse or values != 'float32' else 'npy'}"
 
 
-def read_shard(path: Path, sparse: bool) -> Any:
-    """Read one shard.
+def read_shard(path: Path) -> Any:
+    """Read one shard as a CSR or numpy array of float32.
 
     Raises:
         LexigraftError: it is missing or unreadable.
     """
     try:
-        if sparse:
-            return scipy.sparse.csr_array(scipy.sparse.load_npz(path))
-        return np.load(path, allow_pickle=False)
+        if path.suffix == ".npy":
+            return np.load(path, allow_pickle=False)
+        with np.load(path, allow_pickle=False) as arrays:
+            if "codes" in arrays:
+                return restored(arrays)
+        return scipy.sparse.csr_array(scipy.sparse.load_npz(path))
     # A cut zip file raises BadZipFile, a cut array ValueError or EOFError, a foreign one KeyError.
     except Exception as error:
         raise LexigraftError(f"{path}: unreadable vectors ({error})") from None
 
 
-def write_shard(path: Path, matrix: Any, sparse: bool) -> None:
-    """Write one shard, whole or not at all; the same matrix gives the same bytes."""
+def write_shard(path: Path, matrix: Any, sparse: bool, values: Values = "float32") -> None:
+    """Write one shard, whole or not at all; the same matrix gives the same bytes.
+
+    Raises:
+        LexigraftError: a value does not fit `values`.
+    """
     with whole_file(path) as partial, partial.open("wb") as stream:
-        if sparse:
+        if values != "float32":
+            try:
+                arrays: dict[str, Any] = quantised(matrix, values)
+            except LexigraftError as error:
+                raise LexigraftError(f"{path}: {error}") from None
+            np.savez(stream, **arrays)
+        elif sparse:
             scipy.sparse.save_npz(stream, matrix, compressed=False)
         else:
             np.save(stream, matrix, allow_pickle=False)

@@ -12,6 +12,7 @@ EFFICIENCY = {
     "document_length": ("Document length", 1),
     "query_length": ("Query length", 1),
     "flops": ("FLOPS", 2),
+    "document_bytes": ("Bytes a document", 0),
 }
 """Measures printed as they are, with their decimals. No value of these is the best one: a collapsed
 model can be the shortest."""

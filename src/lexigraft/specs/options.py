@@ -13,6 +13,7 @@ Objective = Literal["margin_mse", "info_nce", "margin_mse+info_nce", "kl"]
 DISTILLING: tuple[Objective, ...] = ("margin_mse", "margin_mse+info_nce", "kl")
 """Objectives that need teacher scores and hard negatives."""
 FlopsConvention = Literal["mean_positive_negative", "all_documents", "per_position_sum"]
+Values = Literal["float32", "float16", "int8"]
 Head = Literal["splade", "dense"]
 
 
@@ -126,6 +127,9 @@ class FinetuneOptions:
 @dataclass(frozen=True, kw_only=True)
 class EncodeOptions:
     """Options of the `encode` stage."""
+
+    values: Values = "float32"
+    """How values of documents are kept on disk; int8 is a byte a value and a scale a document."""
 
     query_length: int = 512
     """Tokens of a query."""

@@ -22,6 +22,7 @@ MEASURED = (
     "document_length",
     "query_length",
     "flops",
+    "document_bytes",
     "health",
     "query_health",
     "engine_recall",

@@ -12,7 +12,15 @@ from lexigraft.specs.options import ENGINE_OPTIONS, RetrieveOptions
 from lexigraft.specs.stages import RetrieveSpec
 from lexigraft.stages.job import Job
 
-MEASURED = ("document_length", "query_length", "flops", "health", "query_health")
+MEASURED = (
+    "document_length",
+    "query_length",
+    "flops",
+    "document_bytes",
+    "health",
+    "query_health",
+)
+"""What the encoder measured of a set."""
 
 
 def run(spec: RetrieveSpec, job: Job) -> None:

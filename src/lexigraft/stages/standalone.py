@@ -64,7 +64,7 @@ def evaluate_model(
         encoder = load_encoder(model, device=device())
         checkpoints = out.with_name(f".{out.name}.checkpoints")
         vectors = checkpoints / "vectors"
-        lengths = {
+        lengths: dict[str, Any] = {
             "query_length": query_length or encoder.default_length("query"),
             "document_length": document_length or encoder.default_length("document"),
         }
