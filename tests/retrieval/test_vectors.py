@@ -16,6 +16,10 @@ def write(folder: Path, sparse: bool, values: Values = "float32") -> Vectors:
     whole = np.arange(12, dtype=np.float32).reshape(4, 3)
     for number, rows in enumerate((whole[:3], whole[3:])):
         matrix = scipy.sparse.csr_array(rows) if sparse else rows
+        if sparse:
+            matrix.indices, matrix.indptr = (
+                a.astype(np.int64) for a in (matrix.indices, matrix.indptr)
+            )
         path = folder / shard_name("documents", number, sparse, values)
         write_shard(path, matrix, sparse, values)
     vectors = Vectors(folder, "documents", ["a", "b", "ç", "007"], [3, 1], 3, sparse, values)
@@ -34,6 +38,8 @@ def test_round_trip(sparse: bool, values: Values, tmp_path: Path) -> None:
     atol = 0.045 if values == "int8" else 0
     np.testing.assert_allclose(matrix, np.arange(12).reshape(4, 3), rtol=1e-6, atol=atol)
     assert matrix.dtype == np.float32
+    if sparse:
+        assert {shard.indices.dtype for shard in read.shards()} == {np.dtype(np.int32)}
     files = [path for path in tmp_path.iterdir() if path.suffix != ".json"]
     assert read.bytes_on_disk() == sum(path.stat().st_size for path in files)
 

@@ -112,8 +112,9 @@ def read_shard(path: Path) -> Any:
             return np.load(path, allow_pickle=False)
         with np.load(path, allow_pickle=False) as arrays:
             if "codes" in arrays:
-                return restored(arrays)
-        return scipy.sparse.csr_array(scipy.sparse.load_npz(path))
+                found = restored(arrays)
+                return _narrow(found) if scipy.sparse.issparse(found) else found
+        return _narrow(scipy.sparse.load_npz(path))
     # A cut zip file raises BadZipFile, a cut array ValueError or EOFError, a foreign one KeyError.
     except Exception as error:
         raise LexigraftError(f"{path}: unreadable vectors ({error})") from None
@@ -133,6 +134,13 @@ def write_shard(path: Path, matrix: Any, sparse: bool, values: Values = "float32
                 raise LexigraftError(f"{path}: {error}") from None
             np.savez(stream, **arrays)
         elif sparse:
-            scipy.sparse.save_npz(stream, matrix, compressed=False)
+            scipy.sparse.save_npz(stream, _narrow(matrix), compressed=False)
         else:
             np.save(stream, matrix, allow_pickle=False)
+
+
+def _narrow(matrix: Any) -> Any:
+    """A CSR array with column numbers of 4 bytes where they suffice, as they do for a shard."""
+    kind = np.int32 if max(matrix.nnz, *matrix.shape) < 2**31 else np.int64
+    numbers = (part.astype(kind, copy=False) for part in (matrix.indices, matrix.indptr))
+    return scipy.sparse.csr_array((matrix.data, *numbers), shape=matrix.shape)
