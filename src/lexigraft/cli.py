@@ -107,7 +107,7 @@ def evaluate(
     model: Annotated[Path, typer.Option(help="Folder of an encoder.", **MODEL_PLACE)],
     dataset: Annotated[Path, typer.Option(help="BEIR folder: corpus, queries and qrels.")],
     split: Annotated[str, typer.Option(help="Which qrels judge.")] = "test",
-    engine: Annotated[str, typer.Option(help="Search engine: exact.")] = "exact",
+    engine: Annotated[str, typer.Option(help="Search engine: exact or seismic.")] = "exact",
     query_length: Annotated[int, typer.Option(help="Tokens of a query; 0: the model's own.")] = 0,
     document_length: Annotated[
         int, typer.Option(help="Tokens of a document; 0: the model's own.")

@@ -79,6 +79,18 @@ def test_every_axis_of_a_run_can_be_stated_in_yaml() -> None:
         ({"finetune.negatives": 0}, "margin_mse needs 1 or more"),
         ({"finetune.learning_rate": -1.0}, "allowed: 0 or more"),
         ({"teacher.method": "dense"}, "teacher_backbone: found ''"),
+        (
+            {"retrieve.engine": "seismic", "finetune.head": "dense"},
+            "retrieve.engine: seismic searches sparse vectors; a dense head needs exact",
+        ),
+        ({"retrieve.n_postings": 0}, "retrieve.n_postings: found 0; allowed: 1 or more"),
+        ({"retrieve.max_fraction": 0.5}, "retrieve.max_fraction: found 0.5; allowed: 1 or more"),
+        ({"retrieve.min_cluster_size": 0}, "min_cluster_size: found 0; allowed: 1 or more"),
+        ({"retrieve.query_cut": 0}, "retrieve.query_cut: found 0; allowed: 1 or more"),
+        ({"retrieve.centroid_fraction": 0.0}, "found 0.0; allowed: above 0, up to 1"),
+        ({"retrieve.summary_energy": 1.1}, "found 1.1; allowed: above 0, up to 1"),
+        ({"retrieve.heap_factor": 1.1}, "retrieve.heap_factor: found 1.1; allowed: 0 to 1"),
+        ({"retrieve.n_knn": -1}, "retrieve.n_knn: found -1; allowed: 0 or more"),
         ({"retrieve.b": 1.5}, "retrieve.b: found 1.5; allowed: 0 to 1"),
         ({"retrieve.k1": -0.1}, "retrieve.k1: found -0.1; allowed: 0 or more"),
         ({"encode.query_length": 2}, "encode.query_length: found 2; allowed: 3 or more"),
@@ -187,6 +199,18 @@ def test_what_could_not_be_told_at_the_end_is_refused_at_the_start(
     with pytest.raises(LexigraftError) as refused:
         planned(tmp_path, experiments=["mine"])
     assert sentence in str(refused.value)
+
+
+def test_the_engine_is_an_axis_of_search_alone(root: Path, tmp_path: Path) -> None:
+    head = "columns: [zero_shot.ndcg@10, zero_shot.engine_recall, zero_shot.engine_recall@10]\n"
+    mine(tmp_path, root, head + "sweep: {retrieve.engine: [exact, seismic]}\n")
+    plan = planned(tmp_path, experiments=["mine"])
+    sets = len(of_stage(plan, "encode"))
+    assert len(of_stage(plan, "finetune")) == 1
+    assert len(of_stage(plan, "retrieve")) == len(of_stage(plan, "evaluate")) == 2 * sets
+    assert sum("--engine seismic" in plan.options(i) for i in of_stage(plan, "retrieve")) == sets
+    facts = [row.facts["engine"] for row in plan.experiments["mine"].rows]
+    assert facts == ["exact", "seismic"]
 
 
 def test_the_seed_is_an_axis_too(root: Path, tmp_path: Path) -> None:

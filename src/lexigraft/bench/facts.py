@@ -16,6 +16,7 @@ PACKAGES = (
     "entmax",
     "bm25s",
     "numba",
+    "pyseismic-lsr",
 )
 
 

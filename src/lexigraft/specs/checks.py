@@ -37,6 +37,8 @@ def _combination(run: Run) -> str:
         return "retrieve.engine: bm25 has no model; target, adapted and calibrated must stay unset"
     if run.calibrated and run.finetune.head == "dense":
         return "calibrated: true moves output logits; a dense head has none"
+    if run.retrieve.engine == "seismic" and run.finetune.head == "dense":
+        return "retrieve.engine: seismic searches sparse vectors; a dense head needs exact"
     if run.target == run.backbone:
         return f"target: found {run.target!r}, the backbone itself; allowed: another vocabulary"
     if run.finetune.objective in DISTILLING and run.finetune.negatives < 1:

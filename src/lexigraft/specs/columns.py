@@ -12,9 +12,15 @@ EFFICIENCY = {
     "document_length": ("Document length", 1),
     "query_length": ("Query length", 1),
     "flops": ("FLOPS", 2),
+    "document_bytes": ("Bytes a document", 0),
 }
 """Measures printed as they are, with their decimals. No value of these is the best one: a collapsed
 model can be the shortest."""
+ENGINE = {"engine_recall": "Found of exact", "engine_recall@10": "Found of exact@10"}
+"""What an approximate search engine finds of exact search's hits, in hundredths; a property of the
+engine and not of the model, so no value is the best one. None for an exact engine."""
+LOW_RECALL = 0.97
+"""Below this an approximate engine's rankings say as much about the engine as about the model."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +55,11 @@ def parse_column(key: str) -> Column:
     if metric in EFFICIENCY:
         heading, decimals = EFFICIENCY[metric]
         return Column(key, role, metric, heading, factor=1.0, decimals=decimals, ranked=False)
+    if metric in ENGINE:
+        return Column(key, role, metric, ENGINE[metric], factor=100.0, decimals=1, ranked=False)
     measure, _, cutoff = metric.partition("@")
     if measure not in EFFECTIVENESS:
-        allowed = ", ".join([*(f"{name}@k" for name in EFFECTIVENESS), *EFFICIENCY])
+        allowed = ", ".join([*(f"{name}@k" for name in EFFECTIVENESS), *EFFICIENCY, *ENGINE])
         raise LexigraftError(f"column {key!r}: measure {metric!r}; allowed: {allowed}")
     heading = f"{EFFECTIVENESS[measure]}@{cutoff}" if cutoff else EFFECTIVENESS[measure]
     return Column(key, role, metric, heading, factor=100.0, decimals=1, ranked=True)

@@ -192,8 +192,8 @@ def _planned(
 
 def _check_columns(experiment: Experiment, run: Run) -> None:
     for key in experiment.columns:
-        metric = parse_column(key).metric
-        if "@" in metric and metric not in run.evaluate.metrics:
+        column = parse_column(key)
+        if column.ranked and column.metric not in run.evaluate.metrics:
             raise LexigraftError(
                 f"{experiment.path}: columns: {key!r} is not among what is measured; allowed: "
                 f"{', '.join(run.evaluate.metrics)} (evaluate.metrics)"
@@ -224,6 +224,7 @@ def _facts(run: Run) -> dict[str, Any]:
     return {
         "backbone": "" if run.lexical else run.backbone,
         "head": "bm25" if run.lexical else run.finetune.head,
+        "engine": run.retrieve.engine,
         "target": run.target,
         "adapted": run.adapted,
         "calibrated": run.calibrated,

@@ -12,13 +12,18 @@ from lexigraft.specs.run import Run, axis_types
 from lexigraft.specs.stages import BackboneSpec
 
 SHARES = ("mask_probability", "rate")
-UP_TO_ONE = ("b",)
+UP_TO_ONE = ("b", "heap_factor")
+ABOVE_ZERO_UP_TO_ONE = ("centroid_fraction", "summary_energy")
 AT_LEAST_ONE = (
     "steps",
     "batch_size",
     "new_token_weight",
     "probes",
     "depth",
+    "n_postings",
+    "max_fraction",
+    "min_cluster_size",
+    "query_cut",
     "layers",
     "hidden_size",
     "heads",
@@ -55,6 +60,8 @@ def out_of_range(name: str, found: Any) -> str:
         return f"found {found}; allowed: between 0 and 1, both excluded"
     if name in UP_TO_ONE and not 0 <= found <= 1:
         return f"found {found}; allowed: 0 to 1"
+    if name in ABOVE_ZERO_UP_TO_ONE and not 0 < found <= 1:
+        return f"found {found}; allowed: above 0, up to 1"
     if name in AT_LEAST_ONE and found < 1:
         return f"found {found}; allowed: 1 or more"
     if name in LENGTHS and found < SHORTEST_LENGTH:

@@ -28,7 +28,16 @@ MARKS = (
     "queries.jsonl",
 )
 """Files that identify an input's content."""
-RECORDED_PACKAGES = ("lexigraft", "torch", "transformers", "tokenizers", "numpy", "scipy", "bm25s")
+RECORDED_PACKAGES = (
+    "lexigraft",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "numpy",
+    "scipy",
+    "bm25s",
+    "pyseismic-lsr",
+)
 
 
 @dataclass(frozen=True)
