@@ -233,6 +233,22 @@ def claims(
 
 @app.command()
 @told_in_one_sentence
+def index(
+    *,
+    scale: Scale = "mini",
+    rows: Rows = "",
+    results: Results = Path("results"),
+    experiments: With = [],  # noqa: B006
+    seeds: Seeds = [],  # noqa: B006
+) -> None:
+    """Write index.html: the claims, then every table with its figure, on one page."""
+    from lexigraft.report.page import write_page
+
+    write_page(_plan(scale, rows, results, experiments, seeds).experiments, results)
+
+
+@app.command()
+@told_in_one_sentence
 def summary(*, results: Results = Path("results")) -> None:
     """Print the main table, the verdicts and where the tables and figures are."""
     from lexigraft.report.summary import summary as text

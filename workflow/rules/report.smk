@@ -63,3 +63,22 @@ rule claims:
         level=PLAN.config.significance,
     shell:
         "lexigraft claims {params.config} {params.experiments} --significance {params.level} --log {log:q}"
+
+
+rule index:
+    # One page for people: claims, then each table with its figure.
+    input:
+        expand(f"{RESULTS}/tables/{{e}}.csv", e=PLAN.tables),
+        expand(f"{RESULTS}/figures/{{e}}.png", e=PLAN.figures),
+        f"{RESULTS}/claims.json",
+    output:
+        f"{RESULTS}/index.html",
+    log:
+        f"{RESULTS}/logs/index.log",
+    conda:
+        "../../envs/cpu.yaml"
+    params:
+        config=PLAN.config_words,
+        experiments=PLAN.with_words,
+    shell:
+        "lexigraft index {params.config} {params.experiments} --log {log:q}"
