@@ -102,6 +102,7 @@ def test_a_new_axis_changes_no_id_and_plans_only_its_own_jobs(tree: Path) -> Non
     (tree / "results" / "figures").mkdir()
     for suffix in ("png", "svg"):
         (tree / "results" / "figures" / f"figure1.{suffix}").write_text("")
+    (tree / "results" / "index.html").write_text("")
     assert "Nothing to be done" in snakemake(tree).stdout
 
     options = tree / "src" / "lexigraft" / "specs" / "options.py"
