@@ -12,8 +12,8 @@ from torch.nn.functional import linear
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lexigraft.encoders import splade_sum
-from lexigraft.encoders.activation import Activation
-from lexigraft.encoders.splade import Pooling, splade_pool
+from lexigraft.encoders.splade import splade_pool
+from lexigraft.specs.options import Activation, Pooling
 
 B, L, H, V = 4, 7, 5, 11
 OPTIONS: list[tuple[Activation, Pooling]] = [

@@ -6,12 +6,12 @@
 Both leave zero at zero and rise with x, so pooling by maximum may come before them.
 """
 
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor
 
-Activation = Literal["log1p", "double_log"]
+from lexigraft.specs.options import Activation
 
 
 def activate(excess: Tensor, activation: Activation) -> Tensor:

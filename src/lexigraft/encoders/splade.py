@@ -19,18 +19,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 from types import ModuleType
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear
 
-from lexigraft.encoders.activation import Activation, activate, activation_gradient
+from lexigraft.encoders.activation import activate, activation_gradient
 from lexigraft.encoders.splade_cpu import TILE_ENTRIES, pool, untouched_zeros
 from lexigraft.encoders.splade_sum import sum_pool
+from lexigraft.specs.options import Activation, Pooling
 
-Pooling = Literal["max", "sum"]
 ACCELERATOR_TILE_LOGITS = 1 << 28
 """On an accelerator a tile holds at most so many logits."""
 

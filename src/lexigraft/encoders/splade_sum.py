@@ -17,7 +17,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear
 
-from lexigraft.encoders.activation import Activation, activate, activation_gradient
+from lexigraft.encoders.activation import activate, activation_gradient
+from lexigraft.specs.options import Activation
 
 TILE_LOGITS, ACCELERATOR_TILE_LOGITS = 1 << 22, 1 << 27
 """Logits of a tile at most, on a CPU few enough for its cache."""

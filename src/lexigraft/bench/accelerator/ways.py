@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from lexigraft.encoders import splade
-from lexigraft.encoders.activation import Activation
-from lexigraft.encoders.splade import Pooling, splade_pool
+from lexigraft.encoders.splade import splade_pool
+from lexigraft.specs.options import Activation, Pooling
 
 WayName = Literal["ours", "torch", "plain", "compiled"]
 WAYS: Mapping[WayName, str] = {
