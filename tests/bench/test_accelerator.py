@@ -46,9 +46,9 @@ def test_everything_is_checked_and_timed(tmp_path: Path) -> None:
     for seconds in (0, 600):  # The second run takes the place of the first.
         check(out, CPU, TINY, ways=("ours", "torch", "plain"), seconds=seconds)
     assert sorted(path.name for path in out.iterdir()) == ["accelerator.csv", "accelerator.md"]
-    # 2 kinds of numbers, 4 precisions, 5 masks, 3 options; top-k once.
+    # 4 precisions, 5 masks, 4 options for whole numbers and 5 for normal ones; top-k once.
     found = read(out, "parity")
-    assert len(found) == 2 * 4 * 5 * 3 + 1
+    assert len(found) == 4 * 5 * (4 + 5) + 1
     assert {line["same_twice"] for line in found} == {"True"}
     assert [line["way"] for line in read(out, "training")] == ["ours", "plain"] * 2
     for line in read(out, "training"):
@@ -58,7 +58,7 @@ def test_everything_is_checked_and_timed(tmp_path: Path) -> None:
     assert len(timed) == 3 * 2 * 2 * 3
     assert all(len(line["all_milliseconds"].split()) == 2 for line in timed)
     text = (out / "accelerator.md").read_text()
-    assert "All 121 cases hold." in text
+    assert "All 181 cases hold." in text
     assert "✗" not in text
     assert "B=3 L=8 H=16 V=90, lengths 8 to 8, bfloat16 autocast" in text
     assert "| kernels " in text
@@ -136,7 +136,7 @@ def test_what_differs_is_reported_and_refused(
 ) -> None:
     monkeypatch.setattr(ways, "splade_pool", last_of_ties)
     out = tmp_path / "report"
-    with pytest.raises(LexigraftError, match=r"differs from the plain formula in \d+ of 121 cases"):
+    with pytest.raises(LexigraftError, match=r"differs from the plain formula in \d+ of 181 cases"):
         check(out, CPU, TINY, ways=("ours",), seconds=0)
     text = (out / "accelerator.md").read_text()
     assert "**✗ differs**" in text

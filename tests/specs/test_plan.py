@@ -74,6 +74,14 @@ def test_every_axis_of_a_run_can_be_stated_in_yaml() -> None:
         ({"calibrate.rate": 1.0}, "calibrate.rate: found 1.0; allowed: between 0 and 1"),
         ({"mlm.corruption": [0.5, 0.1, 0.1]}, "allowed: three shares that sum to 1"),
         ({"calibrated": True, "finetune.head": "dense"}, "a dense head has none"),
+        (
+            {"finetune.head": "dense", "finetune.activation": "double_log"},
+            "finetune.activation: found 'double_log'; allowed with a dense head: log1p",
+        ),
+        (
+            {"finetune.head": "dense", "finetune.pooling": "sum"},
+            "finetune.pooling: found 'sum'; allowed with a dense head: max",
+        ),
         ({"retrieve.engine": "bm25", "adapted": True}, "bm25 has no model"),
         ({"target": "bert-uncased"}, "the backbone itself"),
         ({"finetune.negatives": 0}, "margin_mse needs 1 or more"),

@@ -3,7 +3,7 @@
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.config import Scale
 from lexigraft.specs.options import DISTILLING
-from lexigraft.specs.ranges import run_problem, value
+from lexigraft.specs.ranges import head_problem, run_problem, value
 from lexigraft.specs.run import Run
 
 
@@ -39,6 +39,8 @@ def _combination(run: Run) -> str:
         return "calibrated: true moves output logits; a dense head has none"
     if run.retrieve.engine == "seismic" and run.finetune.head == "dense":
         return "retrieve.engine: seismic searches sparse vectors; a dense head needs exact"
+    if problem := head_problem(run.finetune):
+        return f"finetune.{problem}"
     if run.target == run.backbone:
         return f"target: found {run.target!r}, the backbone itself; allowed: another vocabulary"
     if run.finetune.objective in DISTILLING and run.finetune.negatives < 1:

@@ -15,6 +15,8 @@ DISTILLING: tuple[Objective, ...] = ("margin_mse", "margin_mse+info_nce", "kl")
 FlopsConvention = Literal["mean_positive_negative", "all_documents", "per_position_sum"]
 Values = Literal["float32", "float16", "int8"]
 Head = Literal["splade", "dense"]
+Activation = Literal["log1p", "double_log"]
+Pooling = Literal["max", "sum"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +90,10 @@ class FinetuneOptions:
 
     head: Head = "splade"
     """splade: max-pooled log(1 + ReLU(logits)); dense: mean-pooled hidden states."""
+    activation: Activation = "log1p"
+    """Weight of a logit x above zero: log(1 + x), or log(1 + log(1 + x)); sparse heads only."""
+    pooling: Pooling = "max"
+    """Over positions; sum is that of the first SPLADE; sparse heads only."""
     lowercase: bool = False
     """Whether every input is lower-cased before the tokenizer (a normaliser saved with it)."""
     objective: Objective = "margin_mse"

@@ -16,6 +16,7 @@ from lexigraft.encoders.tokenizers import lowercase_tokenizer
 from lexigraft.errors import LexigraftError
 from lexigraft.files import sha256_file, write_json
 from lexigraft.specs.options import DISTILLING, FinetuneOptions
+from lexigraft.specs.ranges import head_problem
 from lexigraft.training.finetune_trainer import FinetuneTrainer, first_collapse, tell_health
 from lexigraft.training.pairs import PairSampler, StepDataset
 from lexigraft.training.reporting import write_history
@@ -117,6 +118,8 @@ def finetune(
     tell_health("after fine-tuning", after)
     summary = {
         "head": options.head,
+        "activation": options.activation,
+        "pooling": options.pooling,
         "objective": options.objective,
         "queries": sampler.queries,
         "queries_left_out": sampler.left_out,
@@ -126,7 +129,14 @@ def finetune(
         "final": history[-1] if history else None,
     }
     if trainer.is_world_process_zero():
-        save_encoder(model, tokenizer, out, head=options.head)
+        save_encoder(
+            model,
+            tokenizer,
+            out,
+            head=options.head,
+            activation=options.activation,
+            pooling=options.pooling,
+        )
         write_history(out / "training.jsonl", history)
         write_json(out / "finetune.json", summary)
     return summary
@@ -161,6 +171,8 @@ def _tokenised(
 
 
 def _refuse_contradictions(options: FinetuneOptions, teacher_folder: Path | None) -> None:
+    if problem := head_problem(options):
+        raise LexigraftError(problem)
     if options.objective in DISTILLING:
         if teacher_folder is None:
             raise LexigraftError(

@@ -16,6 +16,7 @@ from torch.nn.functional import linear
 
 from lexigraft.encoders import splade
 from lexigraft.encoders.splade import splade_pool
+from lexigraft.specs.options import Activation, Pooling
 
 WayName = Literal["ours", "torch", "plain", "compiled"]
 WAYS: Mapping[WayName, str] = {
@@ -34,6 +35,8 @@ def plain(
     *,
     shift: float = 0.0,
     top_k: int | None = None,
+    activation: Activation = "log1p",
+    pooling: Pooling = "max",
 ) -> Tensor:
     """max_l log(1 + ReLU(h_l . W_v + b_v - shift)) with all logits in memory, (B, V)."""
     logits_BLV = linear(hidden_BLH, weight_VH, bias_V)
@@ -42,10 +45,13 @@ def plain(
         # As autocast does by itself on a GPU.
         excess_BLV = excess_BLV.float()
     terms_BLV = torch.log1p(excess_BLV)
+    if activation == "double_log":
+        terms_BLV = torch.log1p(terms_BLV)
     if top_k is not None:
         kept = logits_BLV.topk(top_k, dim=2).indices
         terms_BLV = terms_BLV * torch.zeros_like(terms_BLV).scatter(2, kept, 1.0)
-    return (terms_BLV * mask_BL[:, :, None]).max(dim=1).values
+    terms_BLV = terms_BLV * mask_BL[:, :, None]
+    return terms_BLV.sum(dim=1) if pooling == "sum" else terms_BLV.max(dim=1).values
 
 
 @cache
