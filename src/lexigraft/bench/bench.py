@@ -59,5 +59,6 @@ def bench(
 def _line(one: Measured) -> str:
     return (
         f"{one.comparison.name}: {one.ratio:.2f} times as fast as {one.comparison.peer} "
-        f"({min(one.ratios):.2f} to {max(one.ratios):.2f}), {one.memory_ratio:.3f} of its memory"
+        f"({min(one.ratios):.2f} to {max(one.ratios):.2f}), {one.memory_ratio:.3f} of its memory, "
+        f"agreement {one.agreement}"
     )
