@@ -84,7 +84,7 @@ class Comparison:
             if find_spec(package) is None:
                 raise LexigraftError(
                     f"{self.name}: needs the package {package}, which is not installed; "
-                    "install it with: pip install -e '.[bench]'"
+                    "install it with: pip install -r envs/bench.lock"
                 )
 
 
