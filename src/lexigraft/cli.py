@@ -243,16 +243,18 @@ def summary(*, results: Results = Path("results")) -> None:
 @app.command()
 @told_in_one_sentence
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(help="Comparisons; all by default.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Comparisons and curves; all by default.")
+    ] = None,
     *,
-    pairs: Annotated[int, typer.Option(help="Timed calls of each side, in turns.")] = 5,
+    pairs: Annotated[int, typer.Option(help="Timed calls of each side, or size.")] = 5,
     threads: Annotated[int, typer.Option(help="Threads of each side.")] = 2,
     sizes: Annotated[
         Literal["full", "small"], typer.Option(help="full, or small for a quick try.")
     ] = "full",
     out: Out,
 ) -> None:
-    """Measure time and memory of ours against its peers, once their results agree."""
+    """Measure time and memory of ours: against its peers, and as sizes grow."""
     from lexigraft.bench.bench import bench as measure_all
 
     measure_all(names or [], out=out, pairs=pairs, threads=threads, sizes=sizes)

@@ -8,8 +8,10 @@ import pytest
 from measured import nothing
 from typer.testing import CliRunner
 
-from lexigraft.bench.comparison import Comparison, comparisons, find
+from lexigraft.bench.bench import find
+from lexigraft.bench.comparison import Comparison, comparisons
 from lexigraft.bench.comparisons import search, transfer
+from lexigraft.bench.growth.curves import curves
 from lexigraft.bench.measure import measure
 from lexigraft.bench.sides import both_sides
 from lexigraft.cli import app
@@ -19,8 +21,8 @@ runner = CliRunner()
 
 
 def test_a_name_brings_its_comparison_and_none_brings_all() -> None:
-    assert [one.name for one in find(["search", "head", "search"])] == ["search", "head"]
-    assert find([]) == list(comparisons().values())
+    assert [one.name for one in find(["search", "head", "search"])[0]] == ["search", "head"]
+    assert find([]) == (list(comparisons().values()), list(curves().values()))
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from lexigraft.bench.memory import peak_of
-from lexigraft.encoders import splade
+from lexigraft.encoders import splade, splade_cpu
 from lexigraft.encoders.splade import splade_pool
 
 B, L, H, V = 4, 7, 5, 11
@@ -39,14 +39,16 @@ MASKS = {
 }
 
 
-@pytest.fixture(params=["packed", "tiles", "padded"])
+@pytest.fixture(params=["packed", "tiles", "screened", "padded"])
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The CPU's path in one tile, in many tiles and groups, and the accelerator's."""
-    if request.param == "tiles":
-        monkeypatch.setattr(splade, "TILE_ENTRIES", 4)
-        monkeypatch.setattr(splade, "GROUP_TOKENS", 8)
+    """The CPU's ways in one tile, in many tiles and groups, rounded first; the accelerator's."""
+    if request.param == "screened":
+        monkeypatch.setattr(splade, "pool", splade_cpu._pool_screened)
+    if request.param in ("tiles", "screened"):
+        monkeypatch.setattr(splade_cpu, "TILE_ENTRIES", 4)
+        monkeypatch.setattr(splade_cpu, "GROUP_TOKENS", 8)
     if request.param == "padded":
-        monkeypatch.setattr(splade, "_pool_packed", lambda *a: splade._pool_padded(*a[:-1]))
+        monkeypatch.setattr(splade, "pool", lambda *a: splade._pool_padded(*a[:4]))
     return str(request.param)
 
 
@@ -187,6 +189,64 @@ def test_what_is_not_a_number_is_not_hidden(path: str) -> None:
     assert rep[[0, 2, 3]].isfinite().all()
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_rounding_hides_no_active_entry(scale: float) -> None:
+    """Entries a hair above and below the shift: found exactly as in the plain formula."""
+    generator = torch.Generator().manual_seed(0)
+    hidden = torch.randn(3, 9, 300, generator=generator) * scale
+    weight = torch.randn(5000, 300, generator=generator)
+    mask = torch.ones(3, 9, dtype=torch.bool)
+    best = (hidden @ weight.T).amax(1)[0]
+    hair = torch.finfo(torch.float32).eps * best.abs().max()
+    bias = -best + hair * torch.randn(5000, generator=generator).sign() * 8
+    found, position = splade_cpu._pool_screened(hidden, weight, bias, mask, 0.0, True)
+    expected, first = splade_cpu._pool_packed(hidden, weight, bias, mask, 0.0, True)
+    assert 2000 < int((expected[0] > 0).sum()) < 3000
+    assert torch.equal(found > 0, expected > 0)
+    assert torch.equal(position[expected > 0], first[expected > 0])
+    torch.testing.assert_close(found, expected, rtol=0, atol=float(hair) * 4)
+
+
+def test_rounding_rules_out_most_of_what_is_inactive() -> None:
+    generator = torch.Generator().manual_seed(0)
+    hidden = torch.randn(2, 64, 768, generator=generator)
+    weight = torch.randn(4096, 768, generator=generator) / 768**0.5
+    bias = torch.full((4096,), -3.6)
+    mask = torch.ones(2, 64, dtype=torch.bool)
+    active = ((hidden @ weight.T + bias).amax(1) > 0).float().mean()
+    kept = splade_cpu._not_surely_inactive(hidden, weight, bias, mask, 0.0).float().mean()
+    assert 0.005 < active <= kept < 3 * active
+
+
+@pytest.mark.parametrize(
+    ("bias", "width", "texts", "dtype", "expected"),
+    [
+        (-5.0, 256, 8, torch.float32, True),
+        (-1.0, 256, 8, torch.float32, False),  # too much is active
+        (-5.0, 128, 8, torch.float32, False),  # too narrow
+        (-5.0, 256, 2, torch.float32, False),  # too few tokens
+        (-5.0, 256, 8, torch.float64, False),
+    ],
+)
+def test_when_logits_are_rounded_first(
+    bias: float,
+    width: int,
+    texts: int,
+    dtype: torch.dtype,
+    expected: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(splade_cpu, "_fast_bfloat16", lambda: True)
+    generator = torch.Generator().manual_seed(0)
+    hidden = torch.randn(texts, 40, width, generator=generator, dtype=dtype)
+    weight = torch.randn(1000, width, generator=generator, dtype=dtype) / width**0.5
+    biases = torch.full((1000,), bias, dtype=dtype)
+    mask = torch.ones(texts, 40, dtype=torch.bool)
+    assert splade_cpu._worth_screening(hidden, weight, biases, mask, 0.0) is expected
+    monkeypatch.setattr(splade_cpu, "_fast_bfloat16", lambda: False)
+    assert splade_cpu._worth_screening(hidden, weight, biases, mask, 0.0) is False
+
+
 def test_no_tensor_is_as_large_as_all_logits() -> None:
     """The whole forward and backward pass allocates nothing of B x L x V values."""
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -207,7 +267,9 @@ def test_no_tensor_is_as_large_as_all_logits() -> None:
     weight = torch.randn(entries, width, requires_grad=True)
     with Watch():
         splade_pool(hidden, weight, None, torch.ones(texts, length)).sum().backward()
-    assert largest <= splade.GROUP_TOKENS * splade.TILE_ENTRIES < texts * length * entries / 4
+    assert (
+        largest <= splade_cpu.GROUP_TOKENS * splade_cpu.TILE_ENTRIES < texts * length * entries / 4
+    )
 
 
 def test_inactive_entries_cost_no_memory_in_the_backward_pass() -> None:

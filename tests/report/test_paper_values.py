@@ -1,4 +1,4 @@
-"""Table 2 and figure 1 as experiments against the paper's own table, typed from its text."""
+"""Experiments against the tables of the paper, typed from its text."""
 
 from pathlib import Path
 
@@ -93,3 +93,81 @@ def test_figure_1_has_the_runs_and_values_of_the_tables(root: Path, table2: Expe
     others = {row.id: row.reported for row in figure.rows if row.id not in shared and row.reported}
     assert others == {"roberta-splade": (48.0,), "bert-cased-splade": (10.6,)}
     assert {row.group for row in figure.rows if row.main} == {"BERT", "ModernBERT"}
+
+
+TABLE_3 = """
+ModernBERT_(Splade)   47.7 35.7 -    -
+VT_(RandAll-Init)     39.4 26.8 51.7 37.8
+VT_(RandNew-Init)     50.2 37.0 52.0 38.1
+VT_(Mean-Init)        49.7 36.9 51.8 38.2
+VT_(SubToken-Init)    49.3 37.7 52.3 37.8
+VT_(Semantic-Init)    51.1 37.5 52.4 38.3
+500_steps_MLM         -    -    52.2 38.0
+w/o_PDA               50.9 37.5 52.2 38.1
+w/o_OMC               -    -    52.1 38.0
+w/o_APC               50.7 37.3 48.8 37.4
+"""
+TABLE_5 = """
+10% 51.8 10.69 38.5 98.4
+20% 52.1 10.20 38.3 98.4
+30% 52.2 9.56 38.0 98.4
+40% 52.4 8.92 38.3 98.4
+50% 52.4 7.96 38.0 98.5
+60% 52.0 6.59 37.8 98.3
+70% 51.0 5.29 37.4 98.3
+80% 48.9 4.46 37.3 98.2
+90% 48.0 4.25 37.2 98.1
+"""
+TABLE_7 = """
+RoBERTa-base  SPLADE            48.0 35.1 97.8 69.4 78.6
+RoBERTa-base  +_lowercase_input 48.7 35.7 97.9 70.5 80.0
+RoBERTa-base  VT                50.4 37.7 98.3 74.3 82.5
+RoBERTa-large SPLADE            1.4 0.7 19.9 0.2 4.6
+RoBERTa-large +_lowercase_input 0.8 0.1 8.9 0.0 0.6
+RoBERTa-large VT                51.3 38.7 98.3 73.0 81.6
+BERT-cased    SPLADE            10.6 5.9 57.5 15.2 27.7
+BERT-cased    +_lowercase_input 27.8 22.8 85.4 44.8 50.6
+BERT-cased    VT                50.2 37.4 98.2 71.7 82.1
+"""
+
+
+def test_table_3_has_both_blocks_of_the_papers(root: Path):
+    blocks = {"Direct fine-tuning": {}, "Adapted": {}}
+    for row in load_experiment(root, "table3").rows:
+        blocks[row.group][row.label] = row.reported
+    for line in TABLE_3.strip().splitlines():
+        label, *values = line.split()
+        for block, pair in zip(blocks.values(), (values[:2], values[2:]), strict=True):
+            found = block.pop(label.replace("_", " "), None)
+            assert found == (None if "-" in pair else tuple(map(float, pair))), label
+    assert blocks == {"Direct fine-tuning": {}, "Adapted": {}}
+
+
+def test_an_ablation_switches_one_component_and_nothing_else(root: Path):
+    rows = {row.id: row.deltas for row in load_experiment(root, "table3").rows}
+    switched = {
+        "vt-without-pda": {"transfer.bias_alignment": "none"},
+        "vt-without-omc": {"mlm.new_token_weight": 1},
+        "vt-random-all": {"transfer.initialisation": "random_all"},
+    }
+    for name, change in switched.items():
+        assert rows[name] == rows["modernbert-vt"] | change
+    without = dict(rows["modernbert-vt"])
+    del without["calibrated"]
+    assert rows["modernbert-vt-uncalibrated"] == without
+
+
+def test_table_5_is_whole(root: Path):
+    rows = load_experiment(root, "table5").rows
+    for row, line in zip(rows, TABLE_5.strip().splitlines(), strict=True):
+        rate, *values = line.split()
+        assert row.deltas["calibrate.rate"] == float(rate.rstrip("%")) / 100
+        assert row.reported == tuple(map(float, values))
+
+
+def test_table_7_is_whole(root: Path):
+    rows = load_experiment(root, "table7").rows
+    for row, line in zip(rows, TABLE_7.strip().splitlines(), strict=True):
+        group, label, *values = line.split()
+        assert (row.group, row.label) == (group, label.replace("_", " "))
+        assert row.reported == tuple(map(float, values))

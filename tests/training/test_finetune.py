@@ -227,3 +227,30 @@ def test_what_cannot_train_is_refused(material, tmp_path, changes, teacher, mess
     options = replace(OPTIONS, **changes)
     with pytest.raises(LexigraftError, match=message):
         train(material, tmp_path / "out", options, teacher=teacher)
+
+
+def test_trainings_share_tokens_whatever_their_seed(material: Path, tmp_path: Path) -> None:
+    # 6 steps of 4 queries see all 24: the same texts for every seed.
+    options, cache = replace(OPTIONS, steps=6), tmp_path / "cache"
+
+    def made(seed: int, name: str, token_cache: Path | None) -> str:
+        out = tmp_path / name
+        finetune(
+            *(material / "model", material / "collection", material / "teacher"),
+            options,
+            seed=seed,
+            out=out,
+            checkpoints=tmp_path / f"{name}.checkpoints",
+            token_cache=token_cache,
+        )
+        return sha256_file(out / "model.safetensors")
+
+    first = made(1, "one", cache)
+    kept = sorted(path.name for path in cache.iterdir())
+    assert len(kept) == 2  # queries and documents
+    assert made(2, "two", cache) != first
+    assert sorted(path.name for path in cache.iterdir()) == kept
+    assert not list(tmp_path.glob("*.checkpoints/texts-*"))
+    # Without a shared folder they lie beside the checkpoints, and the weights are the same.
+    assert made(1, "three", None) == first
+    assert sorted(path.name for path in tmp_path.glob("three.checkpoints/texts-*")) == kept

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from lexigraft.errors import LexigraftError
 from lexigraft.transfer import sparsemax
 
-SORTED = 256
+FIRST, SECOND = 128, 1024
 # One wrong score among many others, at the end and in the middle.
 LONG = [
     torch.zeros(3, 1001).index_fill(1, torch.tensor([place]), wrong)
@@ -55,7 +55,7 @@ def test_as_bisection_finds_it(scores: np.ndarray) -> None:
     np.testing.assert_allclose(sparsemax(torch.tensor(scores)).numpy(), expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("support", [3, SORTED - 1, SORTED, SORTED + 1, 3000])
+@pytest.mark.parametrize("support", [3, FIRST - 1, FIRST, FIRST + 1, SECOND, SECOND + 1, 3000])
 def test_a_support_beyond_what_is_sorted_first(support: int) -> None:
     """Rows with a support of about so many among 5,000 scores, beside a row with a single one."""
     generator = np.random.default_rng(support)

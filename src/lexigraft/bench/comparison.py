@@ -28,7 +28,7 @@ class Work:
 
     run: Callable[[], Any]
     """The call that is timed."""
-    arrays: Callable[[Any], Mapping[str, NDArray[Any]]]
+    arrays: Callable[[Any], Mapping[str, NDArray[Any]]] = lambda result: {}
     """What the first call returned, as named arrays that must be those of the other side."""
 
 
@@ -92,16 +92,3 @@ def comparisons() -> Mapping[str, Comparison]:
     """All comparisons by name, in the order of the report."""
     modules = [import_module(f"lexigraft.bench.comparisons.{module}") for module in MODULES]
     return {one.name: one for module in modules for one in module.COMPARISONS}
-
-
-def find(names: Sequence[str]) -> list[Comparison]:
-    """The comparisons of these names, each once; all for no name.
-
-    Raises:
-        LexigraftError: there is none of a name; the message lists those there are.
-    """
-    known = comparisons()
-    for name in names:
-        if name not in known:
-            raise LexigraftError(f"bench: found {name!r}; allowed: {', '.join(known)}")
-    return [known[name] for name in dict.fromkeys(names)] if names else list(known.values())

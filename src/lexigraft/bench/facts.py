@@ -8,6 +8,7 @@ from lexigraft.machine import commit, cores, processor, versions
 PACKAGES = (
     "lexigraft",
     "torch",
+    "triton",
     "numpy",
     "scipy",
     "transformers",

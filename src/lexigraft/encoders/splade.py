@@ -11,8 +11,14 @@ Shapes: B texts, L positions, H width, V vocabulary entries, N real tokens of a 
 entries kept at each position.
 """
 
-import mmap
-from collections.abc import Iterator
+import os
+import sysconfig
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -20,9 +26,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear
 
-TILE_ENTRIES = 2048
-GROUP_TOKENS = 1024
-"""On a CPU a tile of logits is GROUP_TOKENS x TILE_ENTRIES, so it stays in the cache."""
+from lexigraft.encoders.splade_cpu import TILE_ENTRIES, pool, untouched_zeros
+
 ACCELERATOR_TILE_LOGITS = 1 << 28
 """On an accelerator a tile holds at most so many logits."""
 
@@ -85,12 +90,12 @@ class _SpladePool(torch.autograd.Function):
             if top_k is not None:
                 best_BV, position_BV = _pool_top_k(hidden, weight, bias, mask_BL, shift, top_k)
             elif device == "cpu":
-                best_BV, position_BV = _pool_packed(
-                    hidden, weight, bias, mask_BL, shift, with_gradient
-                )
+                best_BV, position_BV = pool(hidden, weight, bias, mask_BL, shift, with_gradient)
+            elif (kernels := _kernels(hidden.device, compute)) is not None:
+                best_BV, position_BV = kernels.pool(hidden, weight, bias, mask_BL, with_gradient)
             else:
-                best_BV, position_BV = _pool_padded(hidden, weight, bias, mask_BL, shift)
-            excess_BV = best_BV.sub_(shift) if shift else best_BV
+                best_BV, position_BV = _pool_padded(hidden, weight, bias, mask_BL)
+            excess_BV = (best_BV.sub_(shift) if shift else best_BV).clamp_(min=0)
             # The plain formula's log1p runs in float32 under autocast.
             rep_BV = torch.log1p(excess_BV.float() if autocast else excess_BV)
         if with_gradient:
@@ -110,11 +115,19 @@ class _SpladePool(torch.autograd.Function):
             grad_BV.to(wide) / (1 + excess_BV.to(wide)),
             grad_BV.new_zeros((), dtype=wide),
         )
+        needs_hidden, needs_weight, needs_bias = ctx.needs_input_grad[:3]
+        grad_hidden = grad_weight = grad_bias = None
+        if bias_V is not None and needs_bias:
+            grad_bias = coefficient_BV.sum(0).to(bias_V.dtype)
+        if (kernels := _kernels(hidden_BLH.device, ctx.compute)) is not None:
+            grad_hidden, grad_weight = kernels.gradients(
+                *(coefficient_BV, position_BV, hidden_BLH, weight_VH),
+                *(ctx.compute, needs_hidden, needs_weight),
+            )
+            return grad_hidden, grad_weight, grad_bias, None, None, None
         text, entry = coefficient_BV.nonzero(as_tuple=True)
         coefficient = coefficient_BV[text, entry]
         row = text * L + position_BV[text, entry].long()
-        needs_hidden, needs_weight, needs_bias = ctx.needs_input_grad[:3]
-        grad_hidden = grad_weight = grad_bias = None
         if needs_hidden:
             weight = weight_VH.to(ctx.compute).to(wide)
             grad_hidden = _sparse_product(row, entry, coefficient, (B * L, V), weight)
@@ -123,9 +136,26 @@ class _SpladePool(torch.autograd.Function):
             hidden = hidden_BLH.reshape(B * L, H).to(ctx.compute).to(wide)
             grad_weight = _sparse_product(entry, row, coefficient, (V, B * L), hidden)
             grad_weight = grad_weight.to(weight_VH.dtype)
-        if bias_V is not None and needs_bias:
-            grad_bias = coefficient_BV.sum(0).to(bias_V.dtype)
         return grad_hidden, grad_weight, grad_bias, None, None, None
+
+
+@cache
+def _kernels(device: torch.device, compute: torch.dtype) -> ModuleType | None:
+    """`encoders.splade_triton` where it can be used, else None.
+
+    It needs an NVIDIA GPU of compute capability 8.0 or above and Triton, which itself needs a C
+    compiler and Python's headers to start a kernel.
+    """
+    usable = (
+        device.type == "cuda"
+        and torch.version.cuda is not None
+        and compute in (torch.float32, torch.bfloat16, torch.float16)
+        and torch.cuda.get_device_capability(device) >= (8, 0)
+        and find_spec("triton") is not None
+        and any(map(which, (os.environ.get("CC", ""), "gcc", "clang")))
+        and Path(sysconfig.get_path("include"), "Python.h").is_file()
+    )
+    return import_module("lexigraft.encoders.splade_triton") if usable else None
 
 
 def _sparse_product(
@@ -137,84 +167,17 @@ def _sparse_product(
     )
     if dense.device.type != "cpu":
         return torch.sparse.mm(matrix, dense)
-    return _untouched_zeros(shape[0], dense).addmm_(matrix, dense)
-
-
-def _untouched_zeros(rows: int, like: Tensor) -> Tensor:
-    """Zeros (rows, H) of the type of `like`, on the CPU.
-
-    The kernel gives memory to a page of 4 KiB when it is first written to, so rows of inactive
-    entries, nearly all of a weight's gradient, cost neither time nor memory. torch writes every
-    zero, and numpy asks for pages of 2 MiB, each of which holds some active entry.
-    """
-    length = rows * like.shape[1] * like.element_size()
-    pages = mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    return torch.frombuffer(pages, dtype=like.dtype).view(rows, like.shape[1])
-
-
-def _pool_packed(
-    hidden_BLH: Tensor,
-    weight_VH: Tensor,
-    bias_V: Tensor | None,
-    mask_BL: Tensor,
-    shift: float,
-    track: bool,
-) -> tuple[Tensor, Tensor]:
-    """Largest logit (at least `shift`) of each entry, and the position that has it.
-
-    Groups of texts of like length are laid out position-major without padding, so that position l
-    of all texts that reach it is one contiguous block of rows.
-    """
-    B, V = hidden_BLH.shape[0], weight_VH.shape[0]
-    best_BV = hidden_BLH.new_full((B, V), shift)
-    position_BV = torch.zeros((B, V) if track else (0, V), dtype=torch.int32)
-    for texts, position_GL, member, step_N, alive in _groups(mask_BL):
-        packed_NH = hidden_BLH[texts[member], position_GL[member, step_N]]
-        for start in range(0, V, TILE_ENTRIES):
-            stop = min(start + TILE_ENTRIES, V)
-            bias = None if bias_V is None else bias_V[start:stop]
-            logits = linear(packed_NH, weight_VH[start:stop], bias)
-            best = hidden_BLH.new_full((len(texts), stop - start), shift)
-            rank = torch.zeros(best.shape, dtype=torch.int32) if track else None
-            for step, block in enumerate(logits.split(alive)):
-                top = best[: len(block)]
-                if rank is not None:
-                    rank[: len(block)].masked_fill_(block > top, step)
-                torch.maximum(top, block, out=top)
-            best_BV[texts, start:stop] = best
-            if rank is not None:
-                position_BV[texts, start:stop] = position_GL.gather(1, rank.long()).int()
-    return best_BV, position_BV
-
-
-def _groups(mask_BL: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor, list[int]]]:
-    """Texts in groups of about GROUP_TOKENS real tokens, longest first.
-
-    Yields the group's texts (G,), the position of each one's 1st, 2nd, ... real token (G, longest),
-    the member of the group and the rank of each packed token (N,), and how many texts have a 1st,
-    2nd, ... real token.
-    """
-    lengths = mask_BL.sum(1)
-    order = torch.argsort(lengths, descending=True, stable=True)
-    order = order[: int((lengths > 0).sum())]
-    start = 0
-    while start < len(order):
-        longest = int(lengths[order[start]])
-        texts = order[start : start + max(1, GROUP_TOKENS // longest)]
-        start += len(texts)
-        mask_GL = mask_BL[texts]
-        real_G = lengths[texts]
-        # Real positions first, in their order; the rest is cut off below.
-        position_GL = torch.argsort(~mask_GL, dim=1, stable=True)[:, :longest]
-        reached_LG = torch.arange(longest)[:, None] < real_G[None, :]
-        step_N, member = reached_LG.nonzero(as_tuple=True)
-        yield texts, position_GL, member, step_N, reached_LG.sum(1).tolist()
+    return untouched_zeros(shape[0], dense).addmm_(matrix, dense)
 
 
 def _pool_padded(
-    hidden_BLH: Tensor, weight_VH: Tensor, bias_V: Tensor | None, mask_BL: Tensor, shift: float
+    hidden_BLH: Tensor, weight_VH: Tensor, bias_V: Tensor | None, mask_BL: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The same with few large kernels instead of many small ones, for accelerators."""
+    """The same with few large kernels instead of many small ones, for accelerators.
+
+    `encoders.splade_triton` does it without writing logits; this is what it is tested against and
+    what runs where it cannot.
+    """
     B, L, _ = hidden_BLH.shape
     V = weight_VH.shape[0]
     best_BV = hidden_BLH.new_empty((B, V))
@@ -227,7 +190,7 @@ def _pool_padded(
         logits = linear(hidden_BLH, weight_VH[start:stop], bias)
         logits.masked_fill_(padding_BL1, -torch.inf)
         best, position = logits.max(dim=1)
-        best_BV[:, start:stop] = best.clamp_(min=shift)
+        best_BV[:, start:stop] = best
         position_BV[:, start:stop] = position
     return best_BV, position_BV
 

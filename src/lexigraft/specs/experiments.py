@@ -1,6 +1,7 @@
 """Experiments: a table or figure of a paper as a base and rows, or a base and a sweep."""
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,8 @@ class Row:
     group: str = ""
     deltas: Mapping[str, Any] | None = None
     """Deltas on the scale's run, the base included; None for a cited row."""
+    at: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Further deltas at one scale alone, by its name."""
     cited: str = ""
     seeds: str = "one"
     main: bool = False
@@ -26,6 +29,10 @@ class Row:
     teachers: int | None = None
     reported: tuple[float | None, ...] = ()
     reported_spread: tuple[float | None, ...] = ()
+
+    def deltas_at(self, scale: str) -> Mapping[str, Any]:
+        """All deltas that hold at a scale."""
+        return {**(self.deltas or {}), **self.at.get(scale, {})}
 
 
 @dataclass(frozen=True)
@@ -93,9 +100,16 @@ def load_experiment(root: Path, name: str) -> Experiment:
     path = root / "workflow" / "experiments" / f"{name}.yaml"
     document = read_document(path, schema("experiment", root))
     rows = tuple(_swept(document, name, path) if "sweep" in document else _stated(document))
-    ids = [row.id for row in rows]
+    ids = Counter(row.id for row in rows)
+    scales = {path.stem for path in (root / "workflow" / "scales").glob("*.yaml")}
     for row in rows:
-        if ids.count(row.id) > 1:
+        for scale in row.at:
+            if scale not in scales:
+                raise LexigraftError(
+                    f"{path}: row {row.id!r}: at: {scale!r} is no scale; "
+                    f"allowed: {', '.join(sorted(scales))}"
+                )
+        if ids[row.id] > 1:
             raise LexigraftError(f"{path}: rows: id {row.id!r} stands twice")
         for key in ("reported", "reported_spread"):
             found, wanted = len(getattr(row, key)), len(document["columns"])
@@ -123,6 +137,7 @@ def _stated(document: Mapping[str, Any]) -> list[Row]:
             label=row["label"],
             group=row.get("group", ""),
             deltas={**document.get("base", {}), **row["run"]} if "run" in row else None,
+            at=row.get("at", {}),
             cited=row.get("cited", ""),
             seeds=row.get("seeds", document.get("seeds", "one")),
             main=row.get("main", False),

@@ -9,12 +9,12 @@ from typing import Any
 
 from lexigraft.errors import LexigraftError
 from lexigraft.files import read_object
-from lexigraft.specs.base import StageSpec, default_of
+from lexigraft.specs.base import StageSpec
 from lexigraft.specs.chain import Chain
 from lexigraft.specs.checks import check_run
 from lexigraft.specs.claims import check_claims, load_claims
 from lexigraft.specs.columns import parse_column
-from lexigraft.specs.config import Config
+from lexigraft.specs.config import Config, Scale
 from lexigraft.specs.experiments import (
     Experiment,
     PlannedExperiment,
@@ -54,7 +54,7 @@ class Plan:
             value = getattr(spec, field.name)
             if "reads" in field.metadata or field.name == "name":
                 continue
-            if value != default_of(type(spec), field.name):
+            if value != field.default:
                 words += option(field.name, value)
         return shlex.join(words)
 
@@ -132,7 +132,7 @@ def build_plan(config: Config) -> Plan:
         name: load_experiment(config.root, name) for name in experiment_names(config.root)
     }
     check_claims(load_claims(config.root), everything.values())
-    _refuse_two_meanings(everything.values(), config.scale.run)
+    _refuse_two_meanings(everything.values(), config.scale)
     for name in config.experiments:
         experiment = everything[name]
         # Where no row is marked as a main one, all are.
@@ -163,13 +163,14 @@ def _planned(
     facts: dict[str, Any] = {}
     where = f"{experiment.path}: row {row.id!r}"
     if row.deltas is not None:
-        run = with_deltas(config.scale.run, row.deltas)
+        deltas = row.deltas_at(config.scale.name)
+        run = with_deltas(config.scale.run, deltas)
         check_run(run, config.scale, where)
         facts = _facts(run)
         if runs:
             _check_columns(experiment, run)
             seeds = config.many if row.seeds == "many" else config.scale.one
-            seeds = (run.seed,) if "seed" in row.deltas else seeds
+            seeds = (run.seed,) if "seed" in deltas else seeds
             seeds = (seeds[0],) if run.lexical else seeds
             for seed in seeds:
                 chain = Chain(dataclasses.replace(run, seed=seed), config.scale, stages)
@@ -199,14 +200,14 @@ def _check_columns(experiment: Experiment, run: Run) -> None:
             )
 
 
-def _refuse_two_meanings(experiments: Iterable[Experiment], run: Run) -> None:
+def _refuse_two_meanings(experiments: Iterable[Experiment], scale: Scale) -> None:
     """An id is one run, wherever it stands: claims name rows by it."""
     seen: dict[str, tuple[Run, Path]] = {}
     for experiment in experiments:
         for row in experiment.rows:
             if row.deltas is None:
                 continue
-            found = with_deltas(run, row.deltas)
+            found = with_deltas(scale.run, row.deltas_at(scale.name))
             before, path = seen.setdefault(row.id, (found, experiment.path))
             if before != found:
                 raise LexigraftError(

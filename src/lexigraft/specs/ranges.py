@@ -8,7 +8,7 @@ from typing import Any
 
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.base import StageSpec
-from lexigraft.specs.run import Run, axes
+from lexigraft.specs.run import Run, axis_types
 from lexigraft.specs.stages import BackboneSpec
 
 SHARES = ("mask_probability", "rate")
@@ -79,7 +79,7 @@ def out_of_range(name: str, found: Any) -> str:
 
 def run_problem(run: Run) -> str:
     """The first axis of a run that is out of range, and what is wrong; empty if none is."""
-    for axis, _ in axes():
+    for axis in axis_types():
         if problem := out_of_range(axis.split(".")[-1], value(run, axis)):
             return f"{axis}: {problem}"
     return ""

@@ -13,10 +13,10 @@ from typing import Any
 
 from lexigraft.errors import LexigraftError
 from lexigraft.files import read_object, refuse_taken, sha256_file, whole_folder, write_json
+from lexigraft.locks import alone
 from lexigraft.machine import accelerators, commit, processor, versions
 from lexigraft.specs.base import StageSpec
 from lexigraft.specs.ranges import check_fields
-from lexigraft.stages.locks import alone
 
 log = logging.getLogger(__name__)
 MARKS = (

@@ -11,6 +11,7 @@ from lexigraft.corpora.evaluation_set import EvaluationSet
 from lexigraft.encoders.loading import load_encoder
 from lexigraft.errors import LexigraftError
 from lexigraft.files import refuse_taken, whole_folder, write_json
+from lexigraft.locks import alone
 from lexigraft.retrieval.engines import engine_recall, refuse_unknown_engine, search
 from lexigraft.retrieval.hits import Hits, write_rankings
 from lexigraft.specs.options import RetrieveOptions
@@ -18,7 +19,6 @@ from lexigraft.specs.stages import EvaluateSpec
 from lexigraft.stages.encode import device, encode_set
 from lexigraft.stages.evaluate import measure, write_results
 from lexigraft.stages.job import provenance
-from lexigraft.stages.locks import alone
 from lexigraft.stages.retrieve import describe, settings
 
 log = logging.getLogger(__name__)

@@ -87,12 +87,18 @@ def _cached_backward(
 
 
 def split_tokens(tokens: Tokens, size: int) -> Iterator[Tokens]:
-    """Yield parts of at most `size` texts (0 for all), each cut to its own longest text."""
+    """Yield parts of at most `size` texts (0 for all), each cut to its own longest text.
+
+    All in one part are as they came, so that no accelerator is asked for their lengths.
+    """
     count = len(tokens["input_ids"])
-    for start in range(0, count, size or count):
-        part = {name: value[start : start + (size or count)] for name, value in tokens.items()}
-        longest = int(part["attention_mask"].sum(dim=1).max())
-        yield {name: value[:, :longest] for name, value in part.items()}
+    if not 0 < size < count:
+        yield tokens
+        return
+    lengths = tokens["attention_mask"].sum(dim=1).tolist()
+    for start in range(0, count, size):
+        longest = max(lengths[start : start + size])
+        yield {name: value[start : start + size, :longest] for name, value in tokens.items()}
 
 
 def processes() -> tuple[int, int]:

@@ -7,8 +7,9 @@ import torch
 
 from lexigraft.errors import LexigraftError
 
-SORTED = 256
-"""How many of the largest scores are sorted. Cosines to thousands of anchors leave some tens."""
+SORTED = (128, 1024)
+"""How many of the largest scores are sorted, first of all rows, then of those for which it was too
+few. Cosines to thousands of anchors leave some tens."""
 
 
 def sparsemax(scores_NM: torch.Tensor) -> torch.Tensor:
@@ -42,10 +43,15 @@ def sparsemax(scores_NM: torch.Tensor) -> torch.Tensor:
 def _threshold(scores_NM: torch.Tensor) -> torch.Tensor:
     """tau of each row, (N, 1)."""
     flat_NM = scores_NM.reshape(-1, scores_NM.shape[-1])
-    tau_N, certain_N = _threshold_among_largest(flat_NM, min(SORTED, flat_NM.shape[1]))
-    rest = torch.nonzero(~certain_N).squeeze(1)
-    if len(rest):
-        tau_N = tau_N.index_copy(0, rest, _threshold_by_elimination(flat_NM[rest]))
+    tau_N, certain_N = _threshold_among_largest(flat_NM, SORTED[0])
+    for solve in (lambda rows_NM: _threshold_among_largest(rows_NM, SORTED[1]), _by_elimination):
+        rest = torch.nonzero(~certain_N).squeeze(1)
+        if len(rest):
+            tau, certain = solve(flat_NM[rest])
+            tau_N, certain_N = (
+                tau_N.index_copy(0, rest, tau),
+                certain_N.index_copy(0, rest, certain),
+            )
     return tau_N.reshape(*scores_NM.shape[:-1], 1)
 
 
@@ -53,6 +59,7 @@ def _threshold_among_largest(
     scores_NM: torch.Tensor, kept: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """tau (N,) from the `kept` largest scores, and whether no other score can exceed it (N,)."""
+    kept = min(kept, scores_NM.shape[-1])
     largest_NK = scores_NM.topk(kept, dim=-1).values
     ranks_K = torch.arange(1, kept + 1, device=scores_NM.device, dtype=scores_NM.dtype)
     sums_NK = largest_NK.cumsum(-1) - 1
@@ -63,9 +70,9 @@ def _threshold_among_largest(
     return tau_N, largest_NK.detach()[:, -1] <= tau_N.detach()
 
 
-def _threshold_by_elimination(scores_NM: torch.Tensor) -> torch.Tensor:
+def _by_elimination(scores_NM: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """tau (N,) for rows with many active scores, without sorting: those at or below the threshold
-    of the scores still in play drop out until none does (Michelot, 1986)."""
+    of the scores still in play drop out until none does (Michelot, 1986). It is certain."""
     active_NM = torch.ones_like(scores_NM, dtype=torch.bool)
     count_N = active_NM.sum(-1)
     while True:
@@ -75,6 +82,6 @@ def _threshold_by_elimination(scores_NM: torch.Tensor) -> torch.Tensor:
         left_N = active_NM.sum(-1)
         # Rounding could empty a row whose scores are all equal: its threshold stands.
         if bool(((left_N >= count_N) | (left_N == 0)).all()):
-            return tau_N.to(scores_NM.dtype)
+            return tau_N.to(scores_NM.dtype), torch.ones_like(tau_N, dtype=torch.bool)
         active_NM |= (left_N == 0)[:, None]
         count_N = active_NM.sum(-1)

@@ -15,10 +15,13 @@ from lexigraft.transfer.initialisation.registry import (
 )
 from lexigraft.transfer.sparsemax import sparsemax
 
-SCORES_IN_A_BLOCK = 1 << 24
-"""Cosines held at once: 64 MiB. All of 13,000 new tokens to 17,000 anchors would be 900 MiB."""
+SCORES_IN_A_BLOCK = 1 << 22
+"""Cosines held at once: 16 MiB, which the allocator keeps and need not ask for again. All of 13,000
+new tokens to 17,000 anchors would be 900 MiB."""
 DENSE_SHARE = 0.02
-"""Share of weights above zero from which they are multiplied as a dense matrix."""
+"""Share of weights above zero from which they are multiplied as a dense matrix (equation 9): few
+are where target embeddings spread in all directions; where they share one, most cosines are close
+to each other and a plain product is faster."""
 
 
 @strategy("semantic")
@@ -48,26 +51,31 @@ def semantic(material: Material) -> NewRows:
     ):
         cosine_NM = torch.nn.functional.normalize(new_ND[rows], dim=1) @ anchors_DM
         alpha_NM = sparsemax(cosine_NM)
-        # No weight is negative, so signs count those above zero; booleans sum half as fast.
-        lengths = alpha_NM.sign().sum(1).long()
-        rows_NH[rows] = _barycentres(alpha_NM, anchors_MH, lengths)
-        heaviest = alpha_NM.topk(kept, dim=1)
+        row, anchor = alpha_NM.nonzero(as_tuple=True)
+        lengths = row.bincount(minlength=len(rows))
+        if len(row) > DENSE_SHARE * alpha_NM.numel():
+            rows_NH[rows] = alpha_NM.to(anchors_MH.dtype) @ anchors_MH
+        else:
+            rows_NH[rows] = weighted_rows(anchors_MH, anchor, alpha_NM[row, anchor], lengths)
+        anchors, weights = _heaviest(row, anchor, alpha_NM[row, anchor], lengths, kept)
         support_N[rows.cpu()] = lengths.cpu()
-        nearest_NK[rows.cpu()] = overlap.source_ids[heaviest.indices.cpu()]
-        weights_NK[rows.cpu()] = heaviest.values.float().cpu()
+        nearest_NK[rows.cpu()] = overlap.source_ids[anchors.cpu()]
+        weights_NK[rows.cpu()] = weights.float().cpu()
     neighbours = Neighbours(support_N, nearest_NK, weights_NK)
     return NewRows(rows_NH, support_N == 0, neighbours)
 
 
-def _barycentres(
-    alpha_NM: torch.Tensor, anchors_MH: torch.Tensor, lengths_N: torch.Tensor
-) -> torch.Tensor:
-    """Equation 9. Weights are few where target embeddings spread in all directions; where they
-    share one, most cosines are close to each other and a plain product is faster."""
-    if int(lengths_N.sum()) > DENSE_SHARE * alpha_NM.numel():
-        return alpha_NM.to(anchors_MH.dtype) @ anchors_MH
-    row, anchor = alpha_NM.nonzero(as_tuple=True)
-    return weighted_rows(anchors_MH, anchor, alpha_NM[row, anchor], lengths_N)
+def _heaviest(
+    row: torch.Tensor, anchor: torch.Tensor, alpha: torch.Tensor, lengths_N: torch.Tensor, kept: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The `kept` heaviest anchors of each row and their weights, (N, kept), anchor 0 and weight 0
+    where there are fewer, from the coordinates of the weights above zero in the order of rows."""
+    place = torch.arange(len(row), device=row.device) - (lengths_N.cumsum(0) - lengths_N)[row]
+    shape = (len(lengths_N), max([kept, *lengths_N.tolist()]))
+    anchors, weights = anchor.new_zeros(shape), alpha.new_zeros(shape)
+    anchors[row, place], weights[row, place] = anchor, alpha
+    heaviest = weights.topk(kept, dim=1)
+    return anchors.gather(1, heaviest.indices), heaviest.values
 
 
 def _checked_target(material: Material) -> torch.Tensor:
