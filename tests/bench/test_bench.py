@@ -86,9 +86,11 @@ def test_every_package_of_a_peer_is_in_the_extra(root: Path) -> None:
     extra = next(
         line for line in (root / "pyproject.toml").read_text().splitlines() if "bench = [" in line
     )
+    pinned = (root / "envs" / "bench.lock").read_text()
     for comparison in comparisons().values():
         for package in comparison.packages:
             assert f'"{package}>=' in extra
+            assert f"\n{package}==" in pinned
 
 
 def a_comparison(name: str, tolerance: float = 0.0) -> Comparison:

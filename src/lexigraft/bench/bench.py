@@ -88,13 +88,14 @@ def find(names: Sequence[str]) -> tuple[list[Comparison], list[Curve]]:
 def _compare(comparison: Comparison, sizes: Sizes, pairs: int, threads: int) -> Measured:
     one = measure(comparison, sizes, pairs, threads)
     log.info(
-        "%s: %.2f times as fast as %s (%.2f to %.2f), %.3f of its memory",
+        "%s: %.2f times as fast as %s (%.2f to %.2f), %.3f of its memory, agreement %s",
         comparison.name,
         one.ratio,
         comparison.peer,
         min(one.ratios),
         max(one.ratios),
         one.memory_ratio,
+        one.agreement,
     )
     return one
 

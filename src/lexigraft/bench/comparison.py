@@ -62,7 +62,10 @@ class Comparison:
     sizes: Mapping[Sizes, Mapping[str, int]]
     """Keyword arguments of `ours` and `theirs`."""
     tolerance: float
-    """Largest difference of two results, as a share of the largest value of the peer's."""
+    """Largest difference of two results, as a share of the largest value of the peer's; where they
+    agree by recall, the largest share of our documents that an approximate peer may miss."""
+    agreement: Literal["difference", "recall"] = "difference"
+    """Whether arrays are compared value by value, or `documents` by what they have in common."""
     target: Target = field(default_factory=Target)
     packages: Sequence[str] = ()
     """What the peer needs beyond our own dependencies (of the extra `bench`)."""
@@ -81,7 +84,7 @@ class Comparison:
             if find_spec(package) is None:
                 raise LexigraftError(
                     f"{self.name}: needs the package {package}, which is not installed; "
-                    "install it with: pip install -e '.[bench]'"
+                    "install it with: pip install -r envs/bench.lock"
                 )
 
 
