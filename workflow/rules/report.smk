@@ -13,6 +13,8 @@ rule table:
         tex=f"{RESULTS}/tables/{{experiment}}.tex",
     log:
         f"{RESULTS}/logs/table/{{experiment}}.log",
+    # Seconds: not worth a submission to a cluster.
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
     params:
@@ -35,6 +37,8 @@ rule figure:
         svg=f"{RESULTS}/figures/{{experiment}}.svg",
     log:
         f"{RESULTS}/logs/figure/{{experiment}}.log",
+    # Seconds: not worth a submission to a cluster.
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
     params:
@@ -55,6 +59,8 @@ rule claims:
         ),
     log:
         f"{RESULTS}/logs/claims.log",
+    # Seconds: not worth a submission to a cluster.
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
     params:
