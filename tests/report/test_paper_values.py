@@ -171,3 +171,26 @@ def test_table_7_is_whole(root: Path):
         group, label, *values = line.split()
         assert (row.group, row.label) == (group, label.replace("_", " "))
         assert row.reported == tuple(map(float, values))
+
+
+TABLE_10 = """
+42   52.44 38.38 98.37 73.90 83.10
+1    52.36 38.27 98.40 72.93 83.30
+2    52.38 38.17 98.41 73.15 83.02
+3    52.36 38.32 98.39 74.73 82.66
+4    52.35 38.23 98.40 73.98 82.77
+Mean 52.38 38.27 98.39 73.74 82.97
+Std  0.04  0.08  0.02  0.69  0.27
+"""
+
+
+def test_table_10_is_whole_and_its_runs_are_those_of_table_2(root: Path, table2: Experiment):
+    *seeds, mean = load_experiment(root, "table10").rows
+    lines = [line.split() for line in TABLE_10.strip().splitlines()]
+    for row, (label, *values) in zip(seeds, lines, strict=False):
+        assert row.label == label
+        assert row.deltas["seed"] == int(label)
+        assert row.reported == tuple(map(float, values))
+    assert mean.reported == tuple(map(float, lines[5][1:]))
+    assert mean.reported_spread == tuple(map(float, lines[6][1:]))
+    assert mean.deltas == next(row.deltas for row in table2.rows if row.id == mean.id)
