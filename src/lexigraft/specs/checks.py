@@ -35,6 +35,8 @@ def _names(run: Run, scale: Scale) -> str:
 def _combination(run: Run) -> str:
     if run.lexical and (run.target or run.adapted or run.calibrated):
         return "retrieve.engine: bm25 has no model; target, adapted and calibrated must stay unset"
+    if not run.finetuned and run.finetune.head == "dense":
+        return "finetuned: false encodes a masked language model; a dense head needs fine-tuning"
     if run.calibrated and run.finetune.head == "dense":
         return "calibrated: true moves output logits; a dense head has none"
     if run.retrieve.engine == "seismic" and run.finetune.head == "dense":
