@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from shutil import which
 from types import ModuleType
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import torch
 import typer
 from torch import Tensor
+from torch._dynamo.exc import TorchDynamoException
 from typer.testing import CliRunner
 
 from lexigraft.bench.accelerator import check as checking
@@ -76,6 +78,7 @@ def test_kernels_are_checked_and_their_tiles_timed(
     wide = kernels.Tile(32, 16, warps=4, stages=1)
     chosen = kernels.tile_for(None)
     monkeypatch.setattr(checking, "candidates", lambda: [chosen, wide])
+    monkeypatch.setattr(parity, "PRECISIONS", (FLOAT32, BFLOAT16))
     sizes = replace(
         TINY,
         parity=[Shape(2, 3, 8, 20)],
@@ -176,6 +179,28 @@ def test_a_way_without_kernels_has_none() -> None:
     with way("torch") as head:
         assert head is splade.splade_pool
         assert splade._kernels(torch.device("cuda"), torch.float32) is None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(which("gcc") is None, reason="torch.compile needs a C++ compiler here: gcc")
+def test_the_plain_formula_is_compiled() -> None:
+    material = speed_material(Shape(2, 8, 16, 40), 8, FLOAT32, CPU)
+    with way("plain") as eager, way("compiled") as compiled:
+        assert compiled is not eager
+        for expected, found in zip(
+            material.forward_and_backward(eager),
+            material.forward_and_backward(compiled),
+            strict=True,
+        ):
+            torch.testing.assert_close(found, expected)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] >= 1
+
+
+def test_a_way_that_does_not_compile_is_told() -> None:
+    def broken() -> None:
+        raise TorchDynamoException("no compiler\nand more lines")
+
+    assert measured(broken, CPU, 2) == (None, "does not compile: no compiler")
 
 
 def test_out_of_memory_and_out_of_time_are_told() -> None:
