@@ -213,6 +213,16 @@ def test_the_engine_is_an_axis_of_search_alone(root: Path, tmp_path: Path) -> No
     assert facts == ["exact", "seismic"]
 
 
+def test_values_of_vectors_are_an_axis_of_encoding_alone(root: Path) -> None:
+    before = planned(root, scale="mini", experiments=["table2"])
+    after = planned(root, scale="mini", experiments=["table2", "vectors"])
+    new = [spec for identity, spec in after.stages.items() if identity not in before.stages]
+    # float32 is the default, so it is table 2's run; mini has one collection.
+    assert sorted(spec.stage for spec in new) == sorted(["encode", "retrieve", "evaluate"] * 2)
+    values = [spec.record()["values"] for spec in new if spec.stage == "encode"]
+    assert values == ["float16", "int8"]
+
+
 def test_the_seed_is_an_axis_too(root: Path, tmp_path: Path) -> None:
     mine(tmp_path, root, "columns: [zero_shot.ndcg@10]\nsweep: {seed: [1, 2]}\n")
     plan = planned(tmp_path, experiments=["mine"])

@@ -51,6 +51,7 @@ def main(words: list[str] | None = None) -> None:
         start = time.perf_counter()
         _write(asked.out, asked.documents, asked.queries)
         report = {"size": size, "write": {"seconds": round(time.perf_counter() - start, 1)}}
+        write_json(path, report)
     report["machine"] = machine_facts(threads())
     for way in asked.ways:
         command = [sys.executable, "-m", "lexigraft.bench.million", "--out", str(asked.out)]
