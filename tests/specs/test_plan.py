@@ -83,6 +83,11 @@ def test_every_axis_of_a_run_can_be_stated_in_yaml() -> None:
             {"retrieve.engine": "seismic", "finetune.head": "dense"},
             "retrieve.engine: seismic searches sparse vectors; a dense head needs exact",
         ),
+        (
+            {"retrieve.engine": "bm25", "retrieve.query_cut": 5},
+            "retrieve.query_cut: found 5; read by seismic only, the engine is bm25",
+        ),
+        ({"retrieve.k1": 1.2}, "retrieve.k1: found 1.2; read by bm25 only, the engine is exact"),
         ({"retrieve.n_postings": 0}, "retrieve.n_postings: found 0; allowed: 1 or more"),
         ({"retrieve.max_fraction": 0.5}, "retrieve.max_fraction: found 0.5; allowed: 1 or more"),
         ({"retrieve.min_cluster_size": 0}, "min_cluster_size: found 0; allowed: 1 or more"),
@@ -199,6 +204,14 @@ def test_what_could_not_be_told_at_the_end_is_refused_at_the_start(
     with pytest.raises(LexigraftError) as refused:
         planned(tmp_path, experiments=["mine"])
     assert sentence in str(refused.value)
+
+
+def test_a_scale_may_state_options_for_some_of_its_rows(root: Path) -> None:
+    scale = load_scale(root, "paper")
+    stated = {"retrieve.engine": "seismic", "retrieve.query_cut": 20}
+    scale = replace(scale, run=with_deltas(scale.run, stated))
+    check_run(with_deltas(scale.run, {"retrieve.engine": "bm25"}), scale, "x")
+    check_run(with_deltas(scale.run, {"retrieve.heap_factor": 0.5}), scale, "x")
 
 
 def test_the_engine_is_an_axis_of_search_alone(root: Path, tmp_path: Path) -> None:
