@@ -40,7 +40,7 @@ CURVES = (
         label="documents",
         prepare=encoding.prepare,
         fixed={"full": encoding.FULL, "small": encoding.SMALL},
-        values={"full": (2_048, 8_192, 32_768), "small": (20, 40, 80)},
+        values={"full": (1_024, 4_096, 16_384), "small": (20, 40, 80)},
     ),
     Curve(
         name="growth-search",
