@@ -166,6 +166,6 @@ def test_a_group_without_a_graph_gets_no_gradient() -> None:
 
 
 def test_a_dense_head_is_refused(material: Path, tmp_path: Path) -> None:
-    options = replace(FREE, head="dense", objective="info_nce")
-    with pytest.raises(LexigraftError, match="query_encoder: idf found; a dense head needs model"):
+    options = replace(OPTIONS, query_encoder="idf", head="dense", objective="info_nce")
+    with pytest.raises(LexigraftError, match="query_encoder: found 'idf'; allowed with a dense"):
         train(material, tmp_path / "out", options, teacher=False)
