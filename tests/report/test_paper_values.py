@@ -240,6 +240,8 @@ def test_table_8_is_whole(root: Path):
     rows = load_experiment(root, "table8").rows
     ours = {row.id for row in rows if row.note.startswith("Not a row of the paper")}
     assert ours == {"inference-free-bert-idf", "inference-free-bert"}
+    cited = {row.id for row in rows if row.deltas is None}
+    assert cited == {"splade-v3-doc", "li-lsr", "idf-aware"}
     theirs = [row for row in rows if row.id not in ours]
     for row, line in zip(theirs, TABLE_8.strip().splitlines(), strict=True):
         label, *values = line.split()
@@ -251,8 +253,10 @@ def test_table_8_is_whole(root: Path):
 @pytest.mark.parametrize("scale", ["smoke", "mini", "development", "paper"])
 def test_the_l0_of_table_8_is_one_recipe_switched_on_and_off(root: Path, scale: str):
     rows = {row.id: dict(row.deltas_at(scale)) for row in load_experiment(root, "table8").rows}
-    for name in ("inference-free-vt", "inference-free-bert"):
-        on, off = rows[name], rows[f"{name}-idf"]
+    pairs = [("inference-free-vt", "inference-free-vt-idf")]
+    pairs += [("inference-free-bert", "inference-free-bert-idf")]
+    pairs += [("cocondenser-idf-l0", "cocondenser-idf")]
+    for on, off in ((rows[with_l0], rows[without]) for with_l0, without in pairs):
         assert (on.pop("finetune.activation"), off.pop("finetune.activation")) == (
             "double_log",
             "log1p",

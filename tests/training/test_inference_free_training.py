@@ -2,6 +2,9 @@
 
 import json
 import math
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from sentence_transformers import SparseEncoder
-from test_finetune import OPTIONS, train
+from test_finetune import OPTIONS, RUN, command, train
 from tiny_retrieval import QUERIES, tiny_collection, tiny_model, tiny_teacher, tiny_tokenizer
 from torch import nn
 
@@ -120,6 +123,32 @@ def test_micro_batches_end_in_the_same_weights(material: Path, tmp_path: Path) -
         torch.testing.assert_close(parts[key], value, rtol=1e-3, atol=1e-5)
     torch.testing.assert_close(
         stored_weights(tmp_path / "parts"), stored_weights(tmp_path / "whole"), rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["idf", "learned"])
+def test_two_processes_end_in_the_same_weights(material, tmp_path, kind: str) -> None:
+    options = replace(LEARNED, query_encoder=kind, steps=10)
+    train(material, tmp_path / "one", options, model="still")
+    (tmp_path / "run.py").write_text(RUN)
+    changed = {
+        name: value for name, value in vars(options).items() if value != getattr(OPTIONS, name)
+    }
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"),
+            str(tmp_path / "run.py"),
+            *command(material, tmp_path / "two", "still", **changed, micro_batch_size=2),
+        ],
+        check=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    one, two = (load_file(tmp_path / n / "model.safetensors") for n in ("one", "two"))
+    for key, value in one.items():
+        torch.testing.assert_close(two[key], value, rtol=1e-3, atol=1e-5)
+    torch.testing.assert_close(
+        stored_weights(tmp_path / "two"), stored_weights(tmp_path / "one"), rtol=1e-4, atol=1e-5
     )
 
 
