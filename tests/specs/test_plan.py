@@ -125,6 +125,15 @@ def test_every_axis_of_a_run_can_be_stated_in_yaml() -> None:
         ({"retrieve.n_knn": -1}, "retrieve.n_knn: found -1; allowed: 0 or more"),
         ({"retrieve.b": 1.5}, "retrieve.b: found 1.5; allowed: 0 to 1"),
         ({"retrieve.k1": -0.1}, "retrieve.k1: found -0.1; allowed: 0 or more"),
+        (
+            {"finetune.head": "dense", "finetune.query_encoder": "idf"},
+            "finetune.query_encoder: found 'idf'; allowed with a dense head: model",
+        ),
+        (
+            {"finetune.query_learning_rate": 0.0},
+            "finetune.query_learning_rate: found 0.0; allowed: above 0",
+        ),
+        ({"finetune.l0_threshold": -1}, "finetune.l0_threshold: found -1; allowed: 0 or more"),
         ({"encode.query_length": 2}, "encode.query_length: found 2; allowed: 3 or more"),
     ],
 )
