@@ -118,6 +118,12 @@ def escape(label: str) -> str:
     return label.replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*").replace("\n", " ")
 
 
+def code(token: str) -> str:
+    """A token in a cell: its bar escaped, its back-ticks fenced."""
+    fence = "``" if "`" in token else "`"
+    return f"{fence}{token}{fence}".replace("|", "\\|")
+
+
 def aligned(lines: list[list[str]], right: range) -> str:
     """A Markdown table whose columns line up in a monospaced font; the first line is its head."""
     widths = [max(3, *(width(line[i]) for line in lines)) for i in range(len(lines[0]))]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from lexigraft.analysis.neighbours import TOKENS
 from lexigraft.corpora.collection import Collection
 from lexigraft.encoders.masked_lm import load_masked_lm, save_masked_lm
 from lexigraft.errors import LexigraftError
@@ -12,12 +13,13 @@ from lexigraft.stages.job import Job
 from lexigraft.transfer.figures import save_figure, transfer_figure
 from lexigraft.transfer.report import transfer_markdown, transfer_report
 from lexigraft.transfer.target import load_target
+from lexigraft.transfer.tokens import token_table
 from lexigraft.transfer.transfer import transfer
 
 
 def run(spec: TransferSpec, job: Job) -> None:
-    """Write the transferred model, `new_tokens.json`, and the report as `transfer.json`, `.md`,
-    `.png` and `.svg`.
+    """Write the transferred model, `new_tokens.json`, what became of each token as
+    `tokens.parquet`, and the report as `transfer.json`, `.md`, `.png` and `.svg`.
 
     Raises:
         LexigraftError: source and target are one folder, or one of them cannot be used.
@@ -32,10 +34,12 @@ def run(spec: TransferSpec, job: Job) -> None:
     )
     save_masked_lm(done.model, done.tokenizer, job.out)
     write_json(job.out / "new_tokens.json", done.overlap.new_ids.tolist())
+    tokens = token_table(done)
+    tokens.to_parquet(job.out / TOKENS, index=False)
     report = {
         "source": Path(source).name,
         "target": Path(target).name,
-        **transfer_report(done, spec.seed),
+        **transfer_report(done, tokens, spec.seed),
     }
     write_json(job.out / "transfer.json", report)
     with whole_file(job.out / "transfer.md") as partial:

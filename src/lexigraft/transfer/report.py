@@ -3,22 +3,24 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from lexigraft.analysis.neighbours import neighbourhood, sampled
+from lexigraft.report.markdown import code
 from lexigraft.transfer.transfer import Transfer
 from lexigraft.vocabulary.pieces import Piece
 
 WORDS_OF_TABLE_4 = ("collaborations", "nationalists", "clears", "centimetres")
 SAMPLED_TOKENS = 12
-SHORTEST_SAMPLE = 4
-"""Sampled new tokens start a word and have at least so many letters, so that they read well."""
 KINDS = ("word-initial", "continuation", "symbol", "special", "added", "byte")
 KIND_OF_PLACE = {"initial": "word-initial", "inside": "continuation", "bytes": "byte"}
 
 
-def transfer_report(transfer: Transfer, seed: int = 42) -> dict[str, Any]:
+def transfer_report(transfer: Transfer, tokens: pd.DataFrame, seed: int = 42) -> dict[str, Any]:
     """Everything that `transfer.json` says, as plain JSON.
 
     Args:
+        tokens: `token_table` of the transfer.
         seed: which new tokens are sampled beside the words of table 4.
     """
     shared, done = transfer.overlap, transfer.initialised
@@ -51,7 +53,7 @@ def transfer_report(transfer: Transfer, seed: int = 42) -> dict[str, Any]:
             "mean": float(real.mean()),
             "deviation": float(real.std(correction=0)),
         },
-        "examples": [_example(transfer, row) for row in _sampled_rows(transfer, seed)],
+        "examples": _examples(tokens, seed),
     }
 
 
@@ -93,10 +95,10 @@ def transfer_markdown(report: dict[str, Any]) -> str:
     lines += ["| token | sub-tokens |" + (" nearest anchors (weight) |" if semantic else "")]
     lines += ["|---|---|" + ("---|" if semantic else "")]
     for example in report["examples"]:
-        cells = [_code(example["token"]), " ".join(map(_code, example["sub_tokens"]))]
+        cells = [code(example["token"]), " ".join(map(code, example["sub_tokens"]))]
         if semantic:
             anchors = example["anchors"]
-            cells.append(", ".join(f"{_code(a['token'])} {a['weight']:.3f}" for a in anchors))
+            cells.append(", ".join(f"{code(a['token'])} {a['weight']:.3f}" for a in anchors))
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -127,39 +129,17 @@ def _spread(counts: np.ndarray) -> dict[str, float | int] | None:
     }
 
 
-def _sampled_rows(transfer: Transfer, seed: int) -> list[int]:
-    """Rows (in the order of `new_ids`) of the words of table 4 that are new, then of a sample."""
-    readable = {}
-    for row, token_id in enumerate(transfer.overlap.new_ids.tolist()):
-        piece = transfer.target.pieces[token_id]
-        if piece.place == "initial" and piece.text.isalpha() and len(piece.text) >= SHORTEST_SAMPLE:
-            readable[piece.text] = row
-    named = [readable[word] for word in WORDS_OF_TABLE_4 if word in readable]
-    others = sorted(set(readable.values()) - set(named))
-    count = min(SAMPLED_TOKENS, len(others))
-    sample = np.random.default_rng(seed).choice(len(others), count, replace=False)
-    return named + [others[i] for i in sorted(sample)]
-
-
-def _example(transfer: Transfer, row: int) -> dict[str, Any]:
-    token_id = int(transfer.overlap.new_ids[row])
-    shown = transfer.source.shown
-    anchors = []
-    if (neighbours := transfer.initialised.neighbours) is not None:
-        pairs = zip(neighbours.source_ids[row], neighbours.weights[row], strict=True)
-        anchors = [
-            {"token": shown(int(anchor)), "weight": round(float(weight), 4)}
-            for anchor, weight in pairs
-            if weight > 0
-        ]
-    return {
-        "token": transfer.target.shown(token_id),
-        "sub_tokens": [shown(i) for i in transfer.sub_tokens[token_id]],
-        "anchors": anchors,
-    }
-
-
-def _code(token: str) -> str:
-    """A token in a Markdown table: its bar escaped, its back-ticks fenced."""
-    fence = "``" if "`" in token else "`"
-    return f"{fence}{token}{fence}".replace("|", "\\|")
+def _examples(tokens: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
+    """The words of table 4 that are new, then a sample."""
+    named = [neighbourhood(tokens, word) for word in WORDS_OF_TABLE_4]
+    new = [each for each in named if each.fate == "new"]
+    return [
+        {
+            "token": each.token,
+            "sub_tokens": list(each.sub_tokens),
+            "anchors": [
+                {"token": anchor, "weight": round(weight, 4)} for anchor, weight in each.anchors
+            ],
+        }
+        for each in new + sampled(tokens, SAMPLED_TOKENS, seed, without=WORDS_OF_TABLE_4)
+    ]

