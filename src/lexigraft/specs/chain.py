@@ -39,6 +39,11 @@ class Chain:
             for role, sets in wanted.items()
         }
 
+    def transferred(self) -> StageSpec:
+        """The model as the transfer leaves it, before any training."""
+        run = dataclasses.replace(self.run, adapted=False, calibrated=False)
+        return Chain(run, self.scale, self.stages)._adapted()
+
     def _add(self, spec: Spec) -> Spec:
         self.stages[spec.id] = spec
         return spec

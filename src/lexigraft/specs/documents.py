@@ -93,6 +93,8 @@ def _sentence(error: jsonschema.ValidationError) -> str:
         close = difflib.get_close_matches(str(unknown), allowed, 1)
         hint = f"did you mean {close[0]!r}? " if close else ""
         return f"{at}unknown key {unknown!r}; {hint}allowed: {', '.join(allowed)}"
+    if rule == "dependentRequired":
+        return f"{at}{error.message.replace(' is a dependency of ', ' is missing beside ')}"
     if rule == "required":
         return f"{at}{error.message.replace(' is a required property', '')} is missing"
     if rule == "enum":

@@ -9,6 +9,7 @@ from typing import Any
 
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.documents import check, read_document, schema
+from lexigraft.specs.neighbours import Neighbours, PlannedNeighbours, neighbours_of
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class Experiment:
     rows: tuple[Row, ...]
     figure: str = ""
     note: str = ""
+    neighbours: Neighbours | None = None
+    """Words in the place of rows; there are no rows and no columns then."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,8 @@ class PlannedExperiment:
     scale: str
     figure: str = ""
     note: str = ""
+    neighbours: PlannedNeighbours | None = None
+    """Words in the place of rows; there are no rows and no columns then."""
 
 
 def experiment_names(root: Path) -> list[str]:
@@ -98,21 +103,18 @@ def load_experiment(root: Path, name: str) -> Experiment:
     """Read `workflow/experiments/<name>.yaml`.
 
     Raises:
-        LexigraftError: the file is missing or breaks its schema, two rows share an id, or a list of
-            reported values is not as long as the columns.
+        LexigraftError: the file is missing or breaks its schema, two rows share an id, a list of
+            reported values is not as long as the columns, or what `neighbours_of` refuses.
     """
     path = root / "workflow" / "experiments" / f"{name}.yaml"
     document = read_document(path, schema("experiment", root))
+    neighbours = neighbours_of(document, path) if "neighbours" in document else None
+    if neighbours is not None:
+        _refuse_unknown_scales(root, neighbours.at, f"{path}: neighbours")
     rows = tuple(_swept(document, name, path) if "sweep" in document else _stated(document))
     ids = Counter(row.id for row in rows)
-    scales = {path.stem for path in (root / "workflow" / "scales").glob("*.yaml")}
     for row in rows:
-        for scale in row.at:
-            if scale not in scales:
-                raise LexigraftError(
-                    f"{path}: row {row.id!r}: at: {scale!r} is no scale; "
-                    f"allowed: {', '.join(sorted(scales))}"
-                )
+        _refuse_unknown_scales(root, row.at, f"{path}: row {row.id!r}")
         if ids[row.id] > 1:
             raise LexigraftError(f"{path}: rows: id {row.id!r} stands twice")
         for key in ("reported", "reported_spread"):
@@ -127,11 +129,21 @@ def load_experiment(root: Path, name: str) -> Experiment:
         path=path,
         title=document["title"],
         source=document["source"],
-        columns=tuple(document["columns"]),
+        columns=tuple(document.get("columns", ())),
         rows=rows,
         figure=document.get("figure", ""),
         note=document.get("note", ""),
+        neighbours=neighbours,
     )
+
+
+def _refuse_unknown_scales(root: Path, at: Mapping[str, Any], where: str) -> None:
+    scales = {path.stem for path in (root / "workflow" / "scales").glob("*.yaml")}
+    for scale in at:
+        if scale not in scales:
+            raise LexigraftError(
+                f"{where}: at: {scale!r} is no scale; allowed: {', '.join(sorted(scales))}"
+            )
 
 
 def _stated(document: Mapping[str, Any]) -> list[Row]:
@@ -151,7 +163,7 @@ def _stated(document: Mapping[str, Any]) -> list[Row]:
             reported_spread=tuple(row.get("reported_spread", ())),
             reported_sets=row.get("reported_sets", {}),
         )
-        for row in document["rows"]
+        for row in document.get("rows", ())
     ]
 
 

@@ -23,6 +23,7 @@ from lexigraft.specs.experiments import (
     experiment_names,
     load_experiment,
 )
+from lexigraft.specs.neighbours import PlannedNeighbours
 from lexigraft.specs.options import DISTILLING
 from lexigraft.specs.run import Run, with_deltas
 
@@ -83,7 +84,8 @@ class Plan:
         return shlex.join(words)
 
     def evaluations(self, experiments: Iterable[str]) -> list[str]:
-        """Folders of all evaluations that some experiments read, each once.
+        """Folders of all evaluations (of words: of the transfer) that some experiments read, each
+        once.
 
         Raises:
             LexigraftError: an experiment that the configuration does not name.
@@ -101,6 +103,10 @@ class Plan:
             for roles in row.evaluations.values()
             for pairs in roles.values()
             for identity, _ in pairs
+        } | {
+            neighbours.transfer
+            for name in experiments
+            if (neighbours := self.experiments[name].neighbours) is not None
         }
         return sorted(self.folder(identity) for identity in ids)
 
@@ -150,6 +156,7 @@ def build_plan(config: Config) -> Plan:
             scale=config.scale.name,
             figure=experiment.figure,
             note=experiment.note,
+            neighbours=_planned_neighbours(experiment, config.scale, stages),
         )
     plan = Plan(config, stages, planned)
     refuse_changed_meaning(plan)
@@ -189,6 +196,33 @@ def _planned(
         teachers=row.teachers,
         evaluations=evaluations,
         facts=facts,
+    )
+
+
+def _planned_neighbours(
+    experiment: Experiment, scale: Scale, stages: dict[str, StageSpec]
+) -> PlannedNeighbours | None:
+    stated = experiment.neighbours
+    if stated is None:
+        return None
+    where = f"{experiment.path}: neighbours.run"
+    run = with_deltas(scale.run, stated.deltas_at(scale.name))
+    check_run(run, scale, where)
+    if not run.target:
+        known = ", ".join(scale.backbones)
+        raise LexigraftError(f"{where}: target: found none; allowed at scale {scale.name}: {known}")
+    if (strategy := run.transfer.initialisation) != "semantic":
+        raise LexigraftError(
+            f"{where}: transfer.initialisation: found {strategy!r}; allowed: 'semantic', which "
+            "alone has anchors"
+        )
+    return PlannedNeighbours(
+        transfer=Chain(run, scale, stages).transferred().id,
+        source=run.backbone,
+        target=run.target,
+        words=stated.words,
+        sample=stated.sample,
+        seed=stated.seed,
     )
 
 
