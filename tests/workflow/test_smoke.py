@@ -121,6 +121,29 @@ def wait_for(folder: Path, process: "subprocess.Popen[bytes]") -> None:
     time.sleep(1)
 
 
+def test_a_table_of_words_is_made_from_a_transfer_that_is_there(
+    root: Path, undisturbed: Path
+) -> None:
+    words = ["--config", "scale=smoke", f"results={undisturbed}", "experiments=[table4]"]
+    target = f"{undisturbed}/tables/table4.csv"
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--cores", "2", target, *words],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 of 1 steps (100%) done" in done.stdout + done.stderr
+    with (undisturbed / "tables" / "table4.csv").open(encoding="utf-8", newline="") as stream:
+        cells = list(csv.DictReader(stream))
+    # No model of this size has the paper's words as tokens; what it has is sampled.
+    assert {c["fate"] for c in cells if c["word"] == "centimetres"} == {"no token"}
+    sample = {c["word"]: float(c["weight"]) for c in cells if c["sampled"] == "True"}
+    assert len(sample) == 12
+    assert all(0 < weight <= 1 for weight in sample.values())
+
+
 def test_a_model_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     words = ["--model", str(tmp_path / "absent"), "--text", str(tmp_path)]
     done = subprocess.run(

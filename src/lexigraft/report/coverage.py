@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from lexigraft.report import text
 from lexigraft.report.markdown import width
 from lexigraft.specs.experiments import PlannedExperiment, PlannedRow
+from lexigraft.specs.neighbours import PlannedNeighbours
 
 PAPER = (
     ("figure", 1, "Dense against sparse for each backbone"),
@@ -40,12 +41,22 @@ def coverage(experiments: Iterable[PlannedExperiment]) -> str:
             lines.append("  no experiment is about it")
         for experiment in found:
             rows = [(_name(row), _status(row, experiment.scale)) for row in experiment.rows]
+            if experiment.neighbours is not None:
+                rows += _words(experiment.neighbours)
             widest = max(width(name) for name, _ in rows)
             lines += [f"  {name}{' ' * (widest - width(name))}  {status}" for name, status in rows]
     others = [experiment.name for experiment in experiments if experiment not in own]
     if others:
         lines += ["", f"Beyond the paper: {', '.join(others)}"]
     return "\n".join(lines)
+
+
+def _words(planned: PlannedNeighbours) -> list[tuple[str, str]]:
+    status = f"run: {planned.source} to {planned.target}"
+    rows = [(word.text, status) for word in planned.words]
+    if planned.sample:
+        rows.append((f"{text.count(planned.sample)} sampled new tokens", status))
+    return rows
 
 
 def _name(row: PlannedRow) -> str:

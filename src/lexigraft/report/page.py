@@ -15,6 +15,7 @@ from lexigraft.errors import LexigraftError
 from lexigraft.files import read_object, whole_file
 from lexigraft.report import text
 from lexigraft.report.claims import SIGNS
+from lexigraft.report.neighbours import NeighboursTable, build_neighbours
 from lexigraft.report.tables import Table, build_table
 from lexigraft.specs.columns import parse_column
 from lexigraft.specs.experiments import PlannedExperiment
@@ -27,7 +28,12 @@ def write_page(experiments: Mapping[str, PlannedExperiment], results: Path) -> N
         LexigraftError: a planned result, a figure or the claims are missing or not what was
             written.
     """
-    tables = [build_table(experiment, results) for experiment in experiments.values()]
+    tables = [
+        build_table(experiment, results)
+        if experiment.neighbours is None
+        else build_neighbours(experiment, results)
+        for experiment in experiments.values()
+    ]
     pictures = {
         name: _embedded(results / "figures" / f"{name}.png")
         for name, experiment in experiments.items()
@@ -38,7 +44,11 @@ def write_page(experiments: Mapping[str, PlannedExperiment], results: Path) -> N
         partial.write_text(content, encoding="utf-8")
 
 
-def page(tables: Sequence[Table], pictures: Mapping[str, str], claims: Mapping[str, Any]) -> str:
+def page(
+    tables: Sequence[Table | NeighboursTable],
+    pictures: Mapping[str, str],
+    claims: Mapping[str, Any],
+) -> str:
     """The whole page.
 
     Args:
@@ -70,7 +80,7 @@ def page(tables: Sequence[Table], pictures: Mapping[str, str], claims: Mapping[s
     )
 
 
-def heading(table: Table) -> str:
+def heading(table: Table | NeighboursTable) -> str:
     """`Table 2`, or the experiment's name where no paper has it."""
     kind = next((kind for kind in ("table", "figure", "section") if kind in table.source), "")
     return f"{kind.capitalize()} {table.source[kind]}" if kind else table.name

@@ -30,8 +30,10 @@ def summary(results: Path) -> str:
         raise LexigraftError(f"{results}: no tables, figures or claims; run `make reproduce` first")
     parts = []
     if tables:
-        main = next((path for path in tables if path.stem == MAIN), tables[0])
-        parts.append(_part(_table, main))
+        # The table that is shown is one of models; a table of words has other columns.
+        main = next((path for path in tables if path.stem == MAIN), None)
+        main = main or next(filter(_of_models, tables), None)
+        parts += [_part(_table, main)] if main else []
     if claims.is_file():
         parts.append(_part(_claims, claims))
     parts.append(_places(tables, figures, claims))
@@ -87,6 +89,10 @@ def _table(path: Path) -> str:
     notes = [f"✗ {row}: collapsed ({verdict})" for row, verdict in collapsed.items()]
     title = f"{path.stem}, scale {cells[0]['scale']}: ours (the paper's)"
     return "\n".join([title, "", *drawn, *notes])
+
+
+def _of_models(path: Path) -> bool:
+    return "column" in path.read_text(encoding="utf-8").partition("\n")[0].split(",")
 
 
 def _any(cells: Iterable[dict[str, str]], column: str) -> bool:

@@ -148,19 +148,29 @@ def write_table(experiment: PlannedExperiment, results: Path, out_prefix: Path) 
     Raises:
         LexigraftError: a planned result is missing, incomplete, NaN or not comparable.
     """
-    from lexigraft.report.csv_table import csv_text
-    from lexigraft.report.latex import latex_text
-    from lexigraft.report.markdown import markdown_text
-
-    table = build_table(experiment, results)
-    texts = {
-        ".csv": csv_text(table, results),
-        ".md": markdown_text(table, results, out_prefix.parent),
-        ".tex": latex_text(table),
-    }
-    for ending, content in texts.items():
+    for ending, content in _texts(experiment, results, out_prefix.parent).items():
         with whole_file(out_prefix.with_name(out_prefix.name + ending)) as partial:
             partial.write_text(content, encoding="utf-8")
+
+
+def _texts(experiment: PlannedExperiment, results: Path, folder: Path) -> dict[str, str]:
+    """Ending of a file to its content."""
+    from lexigraft.report import csv_table, latex, markdown, neighbours_forms
+    from lexigraft.report.neighbours import build_neighbours
+
+    if experiment.neighbours is not None:
+        words = build_neighbours(experiment, results)
+        return {
+            ".csv": neighbours_forms.csv_text(words, results),
+            ".md": neighbours_forms.markdown_text(words, results, folder),
+            ".tex": neighbours_forms.latex_text(words),
+        }
+    table = build_table(experiment, results)
+    return {
+        ".csv": csv_table.csv_text(table, results),
+        ".md": markdown.markdown_text(table, results, folder),
+        ".tex": latex.latex_text(table),
+    }
 
 
 def _row(row: PlannedRow, columns: tuple[Column, ...], results: Results) -> TableRow:
