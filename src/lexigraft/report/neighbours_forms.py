@@ -101,12 +101,12 @@ def latex_text(table: NeighboursTable) -> str:
         for row in rows:
             body += [" & ".join(line) + r" \\" for line in _row_lines(row, LATEX)]
     caption = latex.escape(f"{table.title}. {table.caption} {table.note}".strip())
-    columns = r"ll>{\raggedright\arraybackslash}p{.16\linewidth}"
-    columns += r">{\raggedright\arraybackslash}p{.42\linewidth}rr"
+    columns = r"ll>{\raggedright\arraybackslash}p{.14\linewidth}"
+    columns += r">{\raggedright\arraybackslash}p{.29\linewidth}rr"
     lines = [
         r"% Needs \usepackage{array,booktabs}.",
         r"\begin{table}",
-        r"\centering\footnotesize\setlength{\tabcolsep}{4pt}",
+        r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
         rf"\caption{{{caption}}}",
         rf"\label{{tab:{table.name}}}",
         rf"\begin{{tabular}}{{{columns}}}",
