@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lexigraft.report import text
+from lexigraft.report.results import measures_folder
 from lexigraft.report.tables import Cell, Side, Table, TableRow
 
 SUPERSCRIPTS = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹˒")
@@ -103,7 +104,7 @@ def _trace(row: TableRow, results: Path, folder: Path) -> list[str]:
     for seed, identities in row.evaluations.items():
         links = []
         for identity in identities:
-            target = os.path.relpath(results / "evaluate" / identity, folder)
+            target = os.path.relpath(measures_folder(results, identity), folder)
             links.append(f"[{identity}]({Path(target).as_posix()})")
         lines.append(f"- `{row.id}`, seed {seed}: {', '.join(links)}")
     return lines
