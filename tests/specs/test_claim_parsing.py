@@ -87,7 +87,7 @@ def test_ids_are_unique():
 
 
 def test_the_shipped_claims_fit_the_shipped_experiments(root: Path):
-    experiments = [load_experiment(root, name) for name in ("table2", "figure1")]
+    experiments = [load_experiment(root, name) for name in ("table2", "figure1", "theory")]
     claims = load_claims(root)
     check_claims(claims, experiments)
     assert len(claims) >= 20

@@ -24,13 +24,14 @@ def markdown_text(table: Table, results: Path, folder: Path) -> str:
         results: the results folder.
         folder: where the text will lie; links are relative to it.
     """
-    parts = [
-        f"# {table.title}",
-        f"Ours at scale `{table.scale}`, beside {text.source_name(table.source)} of the paper. "
-        "Effectiveness in hundredths, mean over seeds ± standard deviation where several. "
-        "**Bold**: best of its group; <u>underlined</u>: best of all; among ours and among the "
-        "reported values separately.",
-    ]
+    intro = f"Ours at scale `{table.scale}`, beside {text.source_name(table.source)} of the paper."
+    if any(column.ranked for column in table.columns):
+        intro += (
+            " Effectiveness in hundredths, mean over seeds ± standard deviation where several. "
+            "**Bold**: best of its group; <u>underlined</u>: best of all; among ours and among the "
+            "reported values separately."
+        )
+    parts = [f"# {table.title}", intro]
     if table.note:
         parts.append(table.note)
     parts.append(aligned(_lines(table), right=range(2, 3 + len(table.columns))))

@@ -6,12 +6,12 @@ the bound says nothing.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from lexigraft.report.dense_vs_sparse import COLOURS, FAINT, INK, WARNING
+from lexigraft.report.dense_vs_sparse import COLOURS, FAINT, WARNING
 from lexigraft.report.tables import Table, TableRow
 from lexigraft.specs.experiments import PlannedExperiment
 
@@ -57,38 +57,35 @@ def theory(experiment: PlannedExperiment, table: Table) -> Figure:
 
 def _complexities(panel: Axes, rows: Sequence[TableRow], places: dict[str, float]) -> None:
     kinds = (
-        ("complexity", "features", COMPLEXITY),
-        ("complexity_pairwise", "differences", PAIRWISE),
+        ("complexity", "features", "o", COMPLEXITY),
+        ("complexity_pairwise", "differences", "s", PAIRWISE),
     )
-    for shift, (metric, label, colour) in zip((-0.2, 0.2), kinds, strict=True):
-        drawn = [(places[row.id] + shift, _value(row, metric), row) for row in rows]
-        drawn = [(x, value, row) for x, value, row in drawn if value]
-        heights = [value for _, value, _ in drawn]
-        panel.bar([x for x, _, _ in drawn], heights, 0.38, color=colour, label=label, zorder=3)
-        if metric == "complexity":
-            errors = [_value(row, "complexity_error") for _, _, row in drawn]
-            style: dict[str, Any] = {
-                "color": INK,
-                "linewidth": 0.9,
-                "capsize": 2,
-                "linestyle": "none",
-                "zorder": 4,
-            }
-            panel.errorbar([x for x, _, _ in drawn], heights, errors, **style)
-        for x, value, _ in drawn:
-            panel.annotate(
-                f"{value:.3f}",
-                (x, value),
-                xytext=(0, 4),
-                textcoords="offset points",
-                ha="center",
-                fontsize=6.3,
-                rotation=90,
-            )
-    if panel.patches:
+    drawn: list[tuple[float, float]] = []
+    for metric, label, marker, colour in kinds:
+        # A row without any shared key has nothing to show on a logarithmic axis.
+        shown = [row for row in rows if _value(row, metric) > 0]
+        xs, values = [places[row.id] for row in shown], [_value(row, metric) for row in shown]
+        errors = [_value(row, f"{metric}_error") for row in shown]
+        panel.errorbar(
+            xs, values, errors, fmt=marker, markersize=5, capsize=2.5, color=colour, label=label
+        )
+        drawn += zip(xs, values, strict=True)
+    for x, value in drawn:
+        panel.annotate(
+            f"{value:.3g}",
+            (x, value),
+            xytext=(7, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7,
+        )
+    if drawn:
         panel.set_yscale("log")
-        low, high = panel.get_ylim()
-        panel.set_ylim(low, high * 2.2)
+        low, high = min(value for _, value in drawn), max(value for _, value in drawn)
+        panel.set_ylim(low / 1.6, high * 2.4)
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    panel.yaxis.set_minor_formatter(NullFormatter())
+    panel.yaxis.grid(True, color="#e8e8e8", linewidth=0.7)
     panel.set_ylabel("Rademacher complexity")
     panel.tick_params(axis="x", length=0)
     panel.legend(frameon=False, fontsize=7.5, ncols=2, loc="upper right", borderaxespad=0.2)

@@ -22,10 +22,10 @@ model can be the shortest."""
 THEORETICAL = {
     "keys": ("Keys", 0),
     "complexity": ("Complexity", 4),
-    "complexity_error": ("s.e.", 4),
+    "complexity_error": ("Complexity, s.e.", 4),
     "complexity_pairwise": ("Pairwise complexity", 4),
-    "compatibility_error": ("Compatibility error", 3),
-    "compatibility_error_least": ("at least", 3),
+    "compatibility_error": ("Compatibility, at most", 3),
+    "compatibility_error_least": ("Compatibility, at least", 3),
     "estimation": ("Estimation term", 3),
     "bound": ("Bound", 3),
 }
