@@ -18,7 +18,9 @@ rows: [{id: x, label: X, run: {%s}}]
 
 
 def planned(root: Path, *experiments: str, **values: object) -> Plan:
-    return build_plan(load_config(root, {"scale": "paper", "experiments": list(experiments)} | values))
+    return build_plan(
+        load_config(root, {"scale": "paper", "experiments": list(experiments)} | values)
+    )
 
 
 def stages(plan: Plan) -> Counter[str]:
