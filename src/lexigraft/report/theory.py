@@ -6,18 +6,18 @@ the bound says nothing.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from lexigraft.report.dense_vs_sparse import COLOURS, FAINT, WARNING
+from lexigraft.report.dense_vs_sparse import COLOURS, FAINT, INK, WARNING
 from lexigraft.report.tables import Table, TableRow
 from lexigraft.specs.experiments import PlannedExperiment
 
 COMPLEXITY, PAIRWISE = COLOURS[1], COLOURS[5]
 ESTIMATION, CONFIDENCE, COMPATIBILITY = COLOURS[1], "#c8c8c8", COLOURS[4]
-GAP = 0.7
+GAP = 0.9
 """Room between groups of rows, which are one apart."""
 
 
@@ -43,11 +43,11 @@ def theory(experiment: PlannedExperiment, table: Table) -> Figure:
     below.set_xticks(list(places.values()), labels, rotation=35, ha="right", rotation_mode="anchor")
     for name, middle in spans.items():
         above.annotate(
-            name,
+            name.replace(", ", ",\n"),
             (middle, 1.02),
             xycoords=("data", "axes fraction"),
             ha="center",
-            fontsize=8.5,
+            fontsize=7.5,
             fontweight="bold",
         )
     if not rows:
@@ -57,38 +57,29 @@ def theory(experiment: PlannedExperiment, table: Table) -> Figure:
 
 def _complexities(panel: Axes, rows: Sequence[TableRow], places: dict[str, float]) -> None:
     kinds = (
-        ("complexity", "features", "o", COMPLEXITY),
-        ("complexity_pairwise", "differences", "s", PAIRWISE),
+        (-0.2, "complexity", "features", COMPLEXITY),
+        (0.2, "complexity_pairwise", "differences", PAIRWISE),
     )
-    drawn: list[tuple[float, float]] = []
-    for metric, label, marker, colour in kinds:
-        # A row without any shared key has nothing to show on a logarithmic axis.
-        shown = [row for row in rows if _value(row, metric) > 0]
-        xs, values = [places[row.id] for row in shown], [_value(row, metric) for row in shown]
-        errors = [_value(row, f"{metric}_error") for row in shown]
-        panel.errorbar(
-            xs, values, errors, fmt=marker, markersize=5, capsize=2.5, color=colour, label=label
-        )
-        drawn += zip(xs, values, strict=True)
-    for x, value in drawn:
-        panel.annotate(
-            f"{value:.3g}",
-            (x, value),
-            xytext=(7, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=7,
-        )
-    if drawn:
-        panel.set_yscale("log")
-        low, high = min(value for _, value in drawn), max(value for _, value in drawn)
-        panel.set_ylim(low / 1.6, high * 2.4)
-    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    panel.yaxis.set_minor_formatter(NullFormatter())
-    panel.yaxis.grid(True, color="#e8e8e8", linewidth=0.7)
+    tallest = 0.0
+    for shift, metric, label, colour in kinds:
+        xs = [places[row.id] + shift for row in rows]
+        values = [_value(row, metric) for row in rows]
+        errors = [_value(row, f"{metric}_error") for row in rows]
+        panel.bar(xs, values, 0.38, color=colour, label=label)
+        for x, value, error in zip(xs, values, errors, strict=True):
+            if error:
+                panel.errorbar(x, value, error, color=INK, linewidth=0.9, capsize=2)
+            if value:
+                _label(panel, f"{value:.3g}", x, value + error, fontsize=6.3, rotation=90)
+            tallest = max(tallest, value + error)
+    panel.set_ylim(0, 1.45 * tallest or 1.0)
     panel.set_ylabel("Rademacher complexity")
     panel.tick_params(axis="x", length=0)
     panel.legend(frameon=False, fontsize=7.5, ncols=2, loc="upper right", borderaxespad=0.2)
+
+
+def _label(panel: Axes, label: str, x: float, y: float, **style: Any) -> None:
+    panel.annotate(label, (x, y), xytext=(0, 3), textcoords="offset points", ha="center", **style)
 
 
 def _bounds(panel: Axes, rows: Sequence[TableRow], places: dict[str, float]) -> None:
@@ -108,14 +99,7 @@ def _bounds(panel: Axes, rows: Sequence[TableRow], places: dict[str, float]) -> 
         panel.bar([places[row.id] for row in rows], values, 0.76, bottom, color=colour, label=label)
         bottom = [low + value for low, value in zip(bottom, values, strict=True)]
     for row, total in zip(rows, bottom, strict=True):
-        panel.annotate(
-            f"{total:.2f}",
-            (places[row.id], total),
-            xytext=(0, 2),
-            textcoords="offset points",
-            ha="center",
-            fontsize=7,
-        )
+        _label(panel, f"{total:.2f}", places[row.id], total, fontsize=7)
     panel.axhline(1, color=WARNING, linewidth=0.9, linestyle=(0, (3, 2)), label="vacuous above")
     panel.set_ylim(0, 1.28 * max([1.0, *bottom]))
     panel.set_ylabel("bound of theorem 3.2")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, ScalarFormatter
 
 BEFORE, AFTER, MARGIN = "#6a6a6a", "#0072B2", "#d0d0d0"
 NAMES = {
@@ -31,10 +31,12 @@ def theory_figure(record: dict[str, Any]) -> Figure:
         # An encoder whose features are all zero has no place on a logarithmic axis.
         if min(merged) > 0:
             panel.set_yscale("log")
+            panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+            panel.yaxis.set_minor_formatter(NullFormatter())
         panel.set_xscale("log", base=2)
         panel.set_xticks(sizes)
-        for axis in (panel.xaxis, panel.yaxis):
-            axis.set_major_formatter(ScalarFormatter())
+        panel.xaxis.set_major_formatter(ScalarFormatter())
+        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         panel.set_title(name, loc="left", fontsize=9)
         panel.set_xlabel("pairs n")
     panels[0].set_ylabel("Rademacher complexity")
