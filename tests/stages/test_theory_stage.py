@@ -148,7 +148,6 @@ def test_the_same_call_gives_the_same_bytes(model: Path, collection: Path, tmp_p
 def test_by_hand_on_a_beir_folder(model: Path, tmp_path: Path) -> None:
     folder, out = write_beir(tmp_path / "beir"), tmp_path / "out"
     words = ["theory", "--model", str(model), "--collection", str(folder), "--draws", "10"]
-    words += ["--query-length", "32", "--document-length", "32"]
     done = CliRunner().invoke(app, [*words, "--out", str(out)])
     assert done.exit_code == 0, done.output
     assert read_json(out / "metrics.json")["sets"]["beir"]["pairs"] == 3
@@ -158,6 +157,7 @@ def test_by_hand_on_a_beir_folder(model: Path, tmp_path: Path) -> None:
     ("options", "sentence"),
     [
         ({"evaluation_set": "three"}, "--evaluation-set: found 'three'; allowed: one, two"),
+        ({"query_length": 2}, "--query-length: found 2; allowed: 3 or more"),
         ({"draws": 1}, "--draws: found 1; allowed: 2 or more"),
         ({"pairs": 0}, "--pairs: found 0; allowed: 1 or more"),
         ({"budget": 0.0}, "--budget: found 0.0; allowed: above 0"),

@@ -114,7 +114,9 @@ def check_fields(spec: StageSpec, name_of: Callable[[str], str] = as_option) -> 
 
 def _problems(spec: StageSpec) -> Iterator[tuple[str, str]]:
     for field in fields(spec):
-        if problem := out_of_range(field.name, getattr(spec, field.name)):
+        found = getattr(spec, field.name)
+        # A default is always allowed: the length 0 stands for the model's own where it is one.
+        if found != field.default and (problem := out_of_range(field.name, found)):
             yield field.name, problem
     if isinstance(spec, BackboneSpec) and spec.origin == "pretrain":
         yield from _misfits(spec)

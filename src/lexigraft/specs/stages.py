@@ -235,10 +235,10 @@ class TheorySpec(TheoryOptions, StageSpec):
     """Collection with the judged pairs, or one BEIR folder."""
     evaluation_set: str = ""
     """The set whose pairs are measured; empty for each one that there is."""
-    query_length: int = 512
-    """Tokens of a query."""
-    document_length: int = 512
-    """Tokens of a document."""
+    query_length: int = 0
+    """Tokens of a query; 0: the model's own."""
+    document_length: int = 0
+    """Tokens of a document; 0: the model's own."""
     seed: int = 42
     """Which pairs, and the signs."""
 

@@ -81,8 +81,8 @@ def _measure(
         encoder,
         evaluation_set,
         pairs,
-        query_length=spec.query_length,
-        document_length=spec.document_length,
+        query_length=spec.query_length or encoder.default_length("query"),
+        document_length=spec.document_length or encoder.default_length("document"),
     )
     canonical = _canonical(encoder, spec)
     weights = None
