@@ -14,9 +14,6 @@ WEIGHTS = {"a": [1, 0, 2], "b": [0, 3, 1], "A": [2, 5, 1], "B": [1, 1, 4], "C": 
 class Stub:
     """An encoder whose vector of a text is looked up."""
 
-    def __init__(self, head: str = "splade") -> None:
-        self.head, self.name = head, "stub"
-
     def encode(self, texts, length, role="document"):
         return scipy.sparse.csr_array(np.array([WEIGHTS[t] for t in texts], dtype=np.float32))
 
@@ -51,5 +48,3 @@ def test_features_are_products_key_by_key() -> None:
     assert features.pointwise.toarray().tolist() == [[2, 0, 2], [0, 3, 4]]
     # Minus (1, 0, 8) of a and B, and (0, 15, 1) of b and A.
     assert features.pairwise.toarray().tolist() == [[1, 0, -6], [0, -12, 3]]
-    with pytest.raises(LexigraftError, match="stub: a dense encoder"):
-        encode_pairs(Stub("dense"), found, pairs, query_length=8, document_length=8)

@@ -10,6 +10,7 @@ import torch
 from transformers import BertConfig, BertForMaskedLM
 from typer.testing import CliRunner
 
+from lexigraft.analysis.theory.record import PER_DRAW
 from lexigraft.cli import app
 from lexigraft.encoders.loading import load_encoder
 from lexigraft.encoders.saving import save_encoder
@@ -47,7 +48,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_model(tmp_path_factory.mktemp("model"), "splade")
 
 
-def save_model(folder: Path, head: str) -> Path:
+def save_model(folder: Path, head: str, bias: float = 0.0) -> Path:
     tokenizer = train_tokenizer("wordpiece", False, 150, [*DOCUMENTS.values(), *QUERIES.values()])
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -60,7 +61,7 @@ def save_model(folder: Path, head: str) -> Path:
             max_position_embeddings=64,
         )
         network = BertForMaskedLM(config).eval()
-        torch.nn.init.normal_(network.get_output_embeddings().bias)
+        torch.nn.init.normal_(network.get_output_embeddings().bias, mean=bias)
     save_encoder(network, tokenizer, folder / head, head, 32, 32)
     return folder / head
 
@@ -99,7 +100,7 @@ def test_case_folding_on_a_collection(model: Path, collection: Path, tmp_path: P
     assert {token.lower() for token in facts["worst_group"]} == {facts["worst_key"].lower()}
     # As the report reads it: the mean over draws is the measure.
     read = Results(results)
-    for metric in theory.PER_DRAW:
+    for metric in PER_DRAW:
         assert len(read.per_query("x", "two", metric)) == 200
     assert (results / "theory" / "x" / "theory.png").stat().st_size > 1000
 
@@ -170,6 +171,13 @@ def test_refused_in_one_sentence(
     with pytest.raises(LexigraftError, match=sentence):
         measure(model, collection, tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
+
+
+def test_dead_outputs_have_no_complexity(collection: Path, tmp_path: Path) -> None:
+    dead = save_model(tmp_path, "splade", bias=-50.0)
+    facts = measure(dead, collection, tmp_path / "out", evaluation_set="one")["one"]
+    assert (facts["complexity"], facts["compatibility_error"], facts["active_keys"]) == (0, 0, 0)
+    assert facts["bound"] == facts["confidence"]
 
 
 def test_what_has_no_keys_or_no_pairs_is_refused(

@@ -35,6 +35,10 @@ class Theory:
     bound: Bound
     largest: float
     """R: the largest feature."""
+    keys: int
+    """V': keys after coarse-graining."""
+    active: NDArray[np.int64]
+    """Keys of V that are active in some pair."""
     curve: list[tuple[int, float, float]]
     """Pairs, and the complexity before and after on the first so many of the sample."""
 
@@ -98,6 +102,8 @@ def measure_theory(
         bound_before=bound(before, 0.0),
         bound=bound(after, float(errors.max())),
         largest=float(own.max()) if own.nnz else 0.0,
+        keys=graining.shape[0],
+        active=np.unique(own.indices),
         curve=_curve(own, merged, options.draws, seed),
     )
 
