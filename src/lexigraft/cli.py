@@ -107,7 +107,7 @@ def evaluate(
     model: Annotated[Path, typer.Option(help="Folder of an encoder.", **MODEL_PLACE)],
     dataset: Annotated[Path, typer.Option(help="BEIR folder: corpus, queries and qrels.")],
     split: Annotated[str, typer.Option(help="Which qrels judge.")] = "test",
-    engine: Annotated[str, typer.Option(help="Search engine: exact.")] = "exact",
+    engine: Annotated[str, typer.Option(help="Search engine: exact or seismic.")] = "exact",
     query_length: Annotated[int, typer.Option(help="Tokens of a query; 0: the model's own.")] = 0,
     document_length: Annotated[
         int, typer.Option(help="Tokens of a document; 0: the model's own.")
@@ -233,6 +233,22 @@ def claims(
 
 @app.command()
 @told_in_one_sentence
+def index(
+    *,
+    scale: Scale = "mini",
+    rows: Rows = "",
+    results: Results = Path("results"),
+    experiments: With = [],  # noqa: B006
+    seeds: Seeds = [],  # noqa: B006
+) -> None:
+    """Write index.html: the claims, then every table with its figure, on one page."""
+    from lexigraft.report.page import write_page
+
+    write_page(_plan(scale, rows, results, experiments, seeds).experiments, results)
+
+
+@app.command()
+@told_in_one_sentence
 def summary(*, results: Results = Path("results")) -> None:
     """Print the main table, the verdicts and where the tables and figures are."""
     from lexigraft.report.summary import summary as text
@@ -243,16 +259,18 @@ def summary(*, results: Results = Path("results")) -> None:
 @app.command()
 @told_in_one_sentence
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(help="Comparisons; all by default.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Comparisons and curves; all by default.")
+    ] = None,
     *,
-    pairs: Annotated[int, typer.Option(help="Timed calls of each side, in turns.")] = 5,
+    pairs: Annotated[int, typer.Option(help="Timed calls of each side, or size.")] = 5,
     threads: Annotated[int, typer.Option(help="Threads of each side.")] = 2,
     sizes: Annotated[
         Literal["full", "small"], typer.Option(help="full, or small for a quick try.")
     ] = "full",
     out: Out,
 ) -> None:
-    """Measure time and memory of ours against its peers, once their results agree."""
+    """Measure time and memory of ours: against its peers, and as sizes grow."""
     from lexigraft.bench.bench import bench as measure_all
 
     measure_all(names or [], out=out, pairs=pairs, threads=threads, sizes=sizes)

@@ -52,6 +52,12 @@ def accelerators() -> dict[str, Any]:
     return {"gpus": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]}
 
 
+def threads() -> int:
+    """Threads to work with: the processors, or OMP_NUM_THREADS where that is less."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(cores(), int(asked))) if asked.isdigit() else cores()
+
+
 def cores() -> int:
     """Processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):

@@ -157,6 +157,19 @@ def test_files_say_all_of_it(results: Path):
     ]
 
 
+def test_claims_about_other_experiments_are_counted_and_left_out(results: Path):
+    entries = [claim("here", "high > low"), claim("elsewhere", "high > nowhere")]
+    write_claims(
+        parse_claims(entries, "claims.yaml"), experiments(*ROWS), results, results / "claims"
+    )
+    document = json.loads((results / "claims.json").read_text())
+    assert [entry["id"] for entry in document["claims"]] == ["here"]
+    assert document["left_out"] == 1
+    text = (results / "claims.md").read_text()
+    assert "1 claims, " in text
+    assert "1 more are about experiments that are not configured here." in text
+
+
 def test_a_missing_result_of_a_planned_row_stops_the_claims(results: Path):
     (results / "evaluate" / "low-1" / "per_query.parquet").unlink()
     with pytest.raises(LexigraftError, match=r"low-1/per_query\.parquet: no such file"):

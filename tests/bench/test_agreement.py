@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lexigraft.bench.agreement import largest_difference
+from lexigraft.bench.agreement import largest_difference, missed_share
 from lexigraft.errors import LexigraftError
 
 
@@ -55,3 +55,23 @@ def test_other_shapes_and_missing_arrays_are_told(tmp_path: Path) -> None:
         largest_difference("x", ours, save(tmp_path / "p1", a=[1.0]), 0.1)
     with pytest.raises(LexigraftError, match=r"ours gives \['a'\], the peer \['b'\]"):
         largest_difference("x", ours, save(tmp_path / "p2", b=[1.0, 2.0]), 0.1)
+
+
+def test_recall_is_what_the_peer_finds_of_ours(tmp_path: Path) -> None:
+    """By hand: 2 of 3, 1 of 1 (the place without a document counts for nothing), and no query."""
+    found = {
+        "ours": [[1, 2, 3], [4, -1, -1], [-1, -1, -1]],
+        "peer": [[3, 9, 1], [4, -1, 7], [5, 6, 7]],
+    }
+    folders = []
+    for side, documents in found.items():
+        (tmp_path / side).mkdir()
+        np.save(tmp_path / side / "documents.npy", np.array(documents))
+        folders.append(tmp_path / side)
+    assert missed_share("x", *folders, 0.2) == pytest.approx(1 - (2 / 3 + 1) / 2)
+    sentence = "x: the peer finds 83.3% of the documents of ours; allowed: 90% or more"
+    with pytest.raises(LexigraftError, match=sentence):
+        missed_share("x", *folders, 0.1)
+    np.save(folders[0] / "documents.npy", np.full((3, 3), -1))
+    with pytest.raises(LexigraftError, match="x: ours finds no document"):
+        missed_share("x", *folders, 0.1)

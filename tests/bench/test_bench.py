@@ -8,8 +8,10 @@ import pytest
 from measured import nothing
 from typer.testing import CliRunner
 
-from lexigraft.bench.comparison import Comparison, comparisons, find
+from lexigraft.bench.bench import find
+from lexigraft.bench.comparison import Comparison, comparisons
 from lexigraft.bench.comparisons import search, transfer
+from lexigraft.bench.growth.curves import curves
 from lexigraft.bench.measure import measure
 from lexigraft.bench.sides import both_sides
 from lexigraft.cli import app
@@ -19,8 +21,8 @@ runner = CliRunner()
 
 
 def test_a_name_brings_its_comparison_and_none_brings_all() -> None:
-    assert [one.name for one in find(["search", "head", "search"])] == ["search", "head"]
-    assert find([]) == list(comparisons().values())
+    assert [one.name for one in find(["search", "head", "search"])[0]] == ["search", "head"]
+    assert find([]) == (list(comparisons().values()), list(curves().values()))
 
 
 @pytest.mark.slow
@@ -84,9 +86,11 @@ def test_every_package_of_a_peer_is_in_the_extra(root: Path) -> None:
     extra = next(
         line for line in (root / "pyproject.toml").read_text().splitlines() if "bench = [" in line
     )
+    pinned = (root / "envs" / "bench.lock").read_text()
     for comparison in comparisons().values():
         for package in comparison.packages:
             assert f'"{package}>=' in extra
+            assert f"\n{package}==" in pinned
 
 
 def a_comparison(name: str, tolerance: float = 0.0) -> Comparison:

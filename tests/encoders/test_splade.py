@@ -48,7 +48,7 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
         monkeypatch.setattr(splade_cpu, "TILE_ENTRIES", 4)
         monkeypatch.setattr(splade_cpu, "GROUP_TOKENS", 8)
     if request.param == "padded":
-        monkeypatch.setattr(splade, "pool", lambda *a: splade._pool_padded(*a[:-1]))
+        monkeypatch.setattr(splade, "pool", lambda *a: splade._pool_padded(*a[:4]))
     return str(request.param)
 
 

@@ -56,6 +56,24 @@ def test_vectors_are_those_of_encoding_in_memory(folder: Path, tmp_path: Path) -
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("values", ["float16", "int8"])
+def test_fewer_bytes_are_another_encoding(folder: Path, tmp_path: Path, values: Any) -> None:
+    """Shards of other values, finished before, are not taken for these."""
+    whole = stream(folder, tmp_path / "out").matrix()
+    encoder = load_encoder(folder)
+    checkpoints = tmp_path / "checkpoints"
+    small = encode_to_disk(
+        encoder, TEXTS, 32, "document", tmp_path / "small", checkpoints, values=values
+    )
+    assert Vectors.open(tmp_path / "small", "documents") == small
+    found = small.matrix()
+    if small.sparse:
+        whole, found = whole.toarray(), found.toarray()
+    assert (found != whole).any()
+    step = np.abs(whole).max(1, keepdims=True) / (255 if small.sparse else 127)
+    assert (np.abs(found - whole) <= 0.501 * step).all()
+
+
 def test_finished_shards_are_kept_and_no_others(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from lexigraft.errors import LexigraftError
 from lexigraft.report.dense_vs_sparse import dense_vs_sparse
 from lexigraft.report.figures import write_figure
 from lexigraft.report.tables import build_table
+from lexigraft.report.trade_off import trade_off
 from lexigraft.specs.experiments import PlannedExperiment
 
 
@@ -39,3 +40,16 @@ def test_nothing_run_is_said(experiment: PlannedExperiment, results: Path):
 def test_an_experiment_without_a_figure_is_refused(experiment: PlannedExperiment, results: Path):
     with pytest.raises(LexigraftError, match="allowed: dense_vs_sparse"):
         write_figure(replace(experiment, figure=""), results, results / "x")
+
+
+def test_a_trade_off_has_a_point_for_each_row_that_was_run(
+    experiment: PlannedExperiment, results: Path
+):
+    table = build_table(experiment, results)
+    (panel,) = trade_off(experiment, table).axes[:1]
+    path, *points = panel.lines
+    columns = [[row.cells[place].ours for row in table.rows] for place in (0, 1)]
+    both = [(x, y) for y, x in zip(*columns, strict=True) if x is not None and y is not None]
+    assert list(zip(*path.get_data(), strict=True)) == both
+    assert len(points) == len(both) > 1
+    assert any("(collapsed)" in text.get_text() for text in panel.texts)

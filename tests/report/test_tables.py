@@ -95,6 +95,38 @@ def test_a_collapsed_model_is_called_so(experiment: PlannedExperiment, results: 
     assert [row.id for row in table.rows if row.collapse] == ["naive"]
 
 
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        (
+            {"a": (1.0, 0.99), "b": (0.98, 0.97), "dev": (0.99, 0.98)},
+            "VT: searched by seismic, which finds 99.0 % of exact search's best 10 documents and "
+            "98.0 % of all it retrieves.",
+        ),
+        (
+            {"a": (1.0, 0.9), "b": (1.0, 0.8), "dev": (1.0, 1.0)},
+            "VT: searched by seismic, which finds 100.0 % of exact search's best 10 documents and "
+            "90.0 % of all it retrieves; low, 80.0 % on b: judge the engine, not the model.",
+        ),
+    ],
+)
+def test_what_an_approximate_engine_misses_is_said(
+    tmp_path: Path, shares: dict[str, tuple[float, float]], said: str
+):
+    sets = {
+        name: measures(0.5, 0.5, 10.0, None) | {"engine_recall@10": best, "engine_recall": of_all}
+        for name, (best, of_all) in shares.items()
+    }
+    write_evaluation(tmp_path, "vt-1", sets)
+    columns = ("zero_shot.ndcg@10", "zero_shot.engine_recall")
+    row = PlannedRow(id="vt", label="VT", evaluations=ran("vt-1"), facts={"engine": "seismic"})
+    table = build_table(PlannedExperiment("t", "", {}, columns, (row,), "mini"), tmp_path)
+    assert [table.footnotes[number - 1] for number in table.rows[0].notes] == [said]
+    mean = (shares["a"][1] + shares["b"][1]) / 2
+    assert cells(table, "vt")[1].ours == pytest.approx(100 * mean)
+    assert not cells(table, "vt")[1].bold
+
+
 def test_a_missing_result_of_a_planned_row_stops_the_table(
     experiment: PlannedExperiment, results: Path
 ):
@@ -146,3 +178,16 @@ def test_three_files_are_written(experiment: PlannedExperiment, results: Path):
     write_table(experiment, results, results / "tables" / "tiny")
     names = sorted(path.name for path in (results / "tables").iterdir())
     assert names == ["tiny.csv", "tiny.md", "tiny.tex"]
+
+
+def test_a_column_of_one_set_has_its_value_alone(experiment: PlannedExperiment, results: Path):
+    one = replace(
+        experiment,
+        columns=("zero_shot/a.ndcg@10", "zero_shot.ndcg@10"),
+        rows=tuple(replace(row, reported=(), reported_spread=()) for row in experiment.rows),
+    )
+    table = build_table(one, results)
+    (row,) = (row for row in table.rows if row.id == "bm25")
+    assert [cell.ours for cell in row.cells] == pytest.approx([60.0, 50.0])
+    assert table.columns[0].role_heading == "a"
+    assert "zero_shot/a.ndcg@10" not in table.column_notes

@@ -15,6 +15,7 @@ SET = EvaluationSet("tiny", {"d": "graph", "e": "matrix"}, {"d": "graph matrix"}
 
 
 def vectors(folder: Path, documents: list[str]) -> Path:
+    folder.mkdir(exist_ok=True)
     for name, ids in (("queries", ["d"]), ("documents", documents)):
         rows = np.eye(len(ids), 2, dtype=np.float32)
         write_shard(folder / shard_name(name, 0, False), rows, False)
@@ -23,7 +24,7 @@ def vectors(folder: Path, documents: list[str]) -> Path:
 
 
 def test_engines(tmp_path: Path) -> None:
-    assert set(ENGINES) == {"exact", "bm25"}
+    assert set(ENGINES) == {"exact", "seismic", "bm25"}
     exact = search(SET, vectors(tmp_path, ["d", "e"]), RetrieveOptions(engine="exact", depth=5))
     assert exact.run() == {"d": ["d", "e"]}
     assert search(SET, None, RetrieveOptions(engine="bm25", depth=5)).run() == {"d": ["d", "e"]}
@@ -35,13 +36,18 @@ def test_engines(tmp_path: Path) -> None:
 
 def test_refusals(tmp_path: Path) -> None:
     folder = vectors(tmp_path, ["d", "f"])
-    with pytest.raises(LexigraftError, match="'exakt' found; allowed are exact, bm25"):
+    with pytest.raises(LexigraftError, match="'exakt' found; allowed are exact, seismic, bm25"):
         search(SET, folder, RetrieveOptions(engine="exakt"))  # type: ignore[arg-type]
     with pytest.raises(LexigraftError, match="depth: 0 found"):
         search(SET, None, RetrieveOptions(engine="bm25", depth=0))
-    with pytest.raises(LexigraftError, match="needs vectors"):
-        search(SET)
+    for engine in ("exact", "seismic"):
+        with pytest.raises(LexigraftError, match=f"tiny: the {engine} engine needs vectors"):
+            search(SET, None, RetrieveOptions(engine=engine))  # type: ignore[arg-type]
+    dense = vectors(tmp_path / "dense", ["d", "e"])
+    with pytest.raises(LexigraftError, match="seismic searches sparse vectors, these are dense"):
+        search(SET, dense, RetrieveOptions(engine="seismic"))
     with pytest.raises(LexigraftError, match="BM25 reads texts"):
         search(SET, folder, RetrieveOptions(engine="bm25"))
-    with pytest.raises(LexigraftError, match="are not the 2 of the set tiny"):
-        search(SET, folder)
+    for engine in ("exact", "seismic"):
+        with pytest.raises(LexigraftError, match="are not the 2 of the set tiny"):
+            search(SET, folder, RetrieveOptions(engine=engine))  # type: ignore[arg-type]

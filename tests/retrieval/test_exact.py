@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 from lexigraft.retrieval import exact
-from lexigraft.retrieval.exact import search_matrices
+from lexigraft.retrieval.exact import ExactIndex, search_matrices
 
 
 def sparse(rows: list[list[float]]) -> scipy.sparse.csr_array:
@@ -58,6 +58,7 @@ def test_blocks_chunks_and_threads_do_not_matter(
     monkeypatch.setenv("OMP_NUM_THREADS", threads)
     monkeypatch.setattr(exact, "BLOCK_DOCUMENTS", 13)
     monkeypatch.setattr(exact, "CHUNK_SCORES", 40)
+    monkeypatch.setattr(exact, "CHUNK_QUERIES", 2)
     rng = np.random.default_rng(0)
     documents = rng.integers(0, 3, (100, 8)) * (rng.random((100, 8)) < 0.4)
     queries = rng.integers(0, 3, (9, 8)) * (rng.random((9, 8)) < 0.4)
@@ -74,3 +75,50 @@ def test_blocks_chunks_and_threads_do_not_matter(
         kept = [i for i in range(100) if ids[i] != name and (kind == "dense" or row[i] > 0)]
         expected[name] = [ids[i] for i in sorted(kept, key=lambda i: (-row[i], ids[i]))[:depth]]
     assert hits.run() == expected
+    # An index is read once and searched as often as one likes.
+    index = ExactIndex(iter(parts), ids)
+    for _ in range(2):
+        found = index.search(make(queries), names, depth, remove_self_match=True)
+        assert found.run() == expected
+        assert [s.tolist() for s in found.scores] == [s.tolist() for s in hits.scores]
+
+
+DOCUMENT_IDS = [f"{i:03d}" for i in range(200)]
+
+
+def test_scores_are_scipys_to_the_last_bit() -> None:
+    rng = np.random.default_rng(1)
+    documents, queries = (
+        scipy.sparse.random_array((rows, 60), density=0.3, dtype=np.float32, rng=rng).tocsr()
+        for rows in (200, 20)
+    )
+    hits = search_matrices(queries, [str(i) for i in range(20)], [documents], DOCUMENT_IDS, 200)
+    scores = (queries @ documents.T).toarray()
+    for row, found, given in zip(scores, hits.documents, hits.scores, strict=True):
+        assert len(found) == np.count_nonzero(row)
+        assert given.tobytes() == row[found].tobytes()
+
+
+def test_other_types_of_numbers() -> None:
+    documents, queries = sparse([[1, 0, 2], [0, 3, 0]]), sparse([[1, 0, 1]])
+    for matrix in (documents, queries):
+        matrix.data = matrix.data.astype(np.float64)
+        matrix.indices = matrix.indices.astype(np.int64)
+        matrix.indptr = matrix.indptr.astype(np.int64)
+    hits = search_matrices(queries, ["q"], [documents], ["a", "b"], 5)
+    assert (hits.run(), hits.scores[0].dtype) == ({"q": ["a"]}, np.float32)
+
+
+def test_no_documents_and_no_queries() -> None:
+    assert search_matrices(sparse([[1.0]]), ["q"], [], [], 5).run() == {"q": []}
+    none = scipy.sparse.csr_array((0, 1), dtype=np.float32)
+    assert search_matrices(none, [], [sparse([[1.0]])], ["d"], 5).run() == {}
+
+
+def test_a_part_that_cannot_be_read_ends_the_search() -> None:
+    def parts():
+        yield sparse([[1.0]] * 3)
+        raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone"):
+        search_matrices(sparse([[1.0]]), ["q"], parts(), ["a", "b", "c", "d"], 5)

@@ -16,6 +16,12 @@ def test_efficiency_is_printed_as_it_is_and_never_best():
     assert (column.factor, column.decimals, column.ranked) == (1, 2, False)
 
 
+def test_what_an_engine_finds_is_in_hundredths_and_never_best():
+    for key in ("zero_shot.engine_recall", "zero_shot.engine_recall@10"):
+        column = parse_column(key)
+        assert (column.factor, column.decimals, column.ranked) == (100, 1, False)
+
+
 @pytest.mark.parametrize(
     ("key", "named"),
     [("zeroshot.ndcg@10", "zero_shot"), ("dl19.ncdg@10", "ndcg@k"), ("ndcg@10", "in_domain")],

@@ -20,6 +20,7 @@ base: {backbone: modernbert}
 def load(root: Path, tmp_path: Path):
     shutil.copytree(root / "workflow" / "schemas", tmp_path / "workflow" / "schemas")
     (tmp_path / "workflow" / "experiments").mkdir()
+    shutil.copytree(root / "workflow" / "scales", tmp_path / "workflow" / "scales")
 
     def loaded(text: str) -> Experiment:
         path = tmp_path / "workflow" / "experiments" / "t.yaml"
@@ -45,9 +46,19 @@ def test_two_axes_make_their_product(load) -> None:
     assert len(rows) == 4
 
 
+def test_a_row_may_say_more_at_one_scale(load) -> None:
+    (row,) = load("rows: [{id: a, label: A, run: {mlm.steps: 9}, at: {mini: {mlm.steps: 2}}}]").rows
+    assert row.deltas_at("mini") == {"backbone": "modernbert", "mlm.steps": 2}
+    assert row.deltas_at("paper") == {"backbone": "modernbert", "mlm.steps": 9}
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
+        (
+            "rows: [{id: a, label: A, run: {}, at: {huge: {mlm.steps: 1}}}]",
+            "row 'a': at: 'huge' is no scale; allowed: development, mini, paper, smoke",
+        ),
         ("rows: [{id: a, label: A, run: {mlm.step: 3}}]", "did you mean 'mlm.steps'?"),
         (
             "rows: [{id: a, label: A, run: {transfer.initialisation: semantik}}]",

@@ -45,9 +45,28 @@ def test_a_rows_results_are_found_by_seed_and_role(root: Path) -> None:
 
 def test_cited_rows_are_not_planned(root: Path) -> None:
     rows = {row.id: row for row in planned(root).experiments["table2"].rows}
-    assert rows["splade-v3"].evaluations == {}
-    assert rows["splade-v3"].cited == "Lassance et al., 2024"
-    assert rows["splade-v3"].reported[0] == 52.0
+    assert rows["esplade"].evaluations == {}
+    assert rows["esplade"].cited == "Dudek et al., 2023"
+    assert rows["esplade"].reported[0] == 51.2
+
+
+def test_a_cited_row_is_run_where_the_scale_has_its_backbone(root: Path) -> None:
+    plan = planned(root, scale="paper", experiments=["table1"])
+    (row,) = (row for row in plan.experiments["table1"].rows if row.id == "splade-v3")
+    names = {identity for pairs in row.evaluations[42].values() for identity, _ in pairs}
+    assert len(names) == 13
+    assert not any("splade-v3" in identity for identity in of_stage(plan, "finetune"))
+
+
+def test_a_column_of_each_set_is_one_a_set(root: Path) -> None:
+    small = planned(root, scale="smoke", experiments=["table1"]).experiments["table1"]
+    assert small.columns[2:4] == ("zero_shot/networkx.ndcg@10", "zero_shot/bm25s.ndcg@10")
+    assert {row.reported[2:4] for row in small.rows} == {(None, None)}
+    large = planned(root, scale="paper", experiments=["table1"]).experiments["table1"]
+    (row,) = (row for row in large.rows if row.id == "bert-splade")
+    values = dict(zip(large.columns, row.reported, strict=True))
+    assert values["zero_shot/arguana.ndcg@10"] == 51.6
+    assert values["zero_shot.ndcg@10"] == 50.6
 
 
 def test_commands_state_inputs_and_what_differs_from_defaults(root: Path) -> None:
@@ -74,11 +93,31 @@ def test_every_axis_of_a_run_can_be_stated_in_yaml() -> None:
         ({"calibrate.rate": 1.0}, "calibrate.rate: found 1.0; allowed: between 0 and 1"),
         ({"mlm.corruption": [0.5, 0.1, 0.1]}, "allowed: three shares that sum to 1"),
         ({"calibrated": True, "finetune.head": "dense"}, "a dense head has none"),
+        (
+            {"finetune.head": "dense", "finetune.activation": "double_log"},
+            "finetune.activation: found 'double_log'; allowed with a dense head: log1p",
+        ),
+        (
+            {"finetune.head": "dense", "finetune.pooling": "sum"},
+            "finetune.pooling: found 'sum'; allowed with a dense head: max",
+        ),
         ({"retrieve.engine": "bm25", "adapted": True}, "bm25 has no model"),
         ({"target": "bert-uncased"}, "the backbone itself"),
         ({"finetune.negatives": 0}, "margin_mse needs 1 or more"),
         ({"finetune.learning_rate": -1.0}, "allowed: 0 or more"),
         ({"teacher.method": "dense"}, "teacher_backbone: found ''"),
+        (
+            {"retrieve.engine": "seismic", "finetune.head": "dense"},
+            "retrieve.engine: seismic searches sparse vectors; a dense head needs exact",
+        ),
+        ({"retrieve.n_postings": 0}, "retrieve.n_postings: found 0; allowed: 1 or more"),
+        ({"retrieve.max_fraction": 0.5}, "retrieve.max_fraction: found 0.5; allowed: 1 or more"),
+        ({"retrieve.min_cluster_size": 0}, "min_cluster_size: found 0; allowed: 1 or more"),
+        ({"retrieve.query_cut": 0}, "retrieve.query_cut: found 0; allowed: 1 or more"),
+        ({"retrieve.centroid_fraction": 0.0}, "found 0.0; allowed: above 0, up to 1"),
+        ({"retrieve.summary_energy": 1.1}, "found 1.1; allowed: above 0, up to 1"),
+        ({"retrieve.heap_factor": 1.1}, "retrieve.heap_factor: found 1.1; allowed: 0 to 1"),
+        ({"retrieve.n_knn": -1}, "retrieve.n_knn: found -1; allowed: 0 or more"),
         ({"retrieve.b": 1.5}, "retrieve.b: found 1.5; allowed: 0 to 1"),
         ({"retrieve.k1": -0.1}, "retrieve.k1: found -0.1; allowed: 0 or more"),
         ({"encode.query_length": 2}, "encode.query_length: found 2; allowed: 3 or more"),
@@ -187,6 +226,18 @@ def test_what_could_not_be_told_at_the_end_is_refused_at_the_start(
     with pytest.raises(LexigraftError) as refused:
         planned(tmp_path, experiments=["mine"])
     assert sentence in str(refused.value)
+
+
+def test_the_engine_is_an_axis_of_search_alone(root: Path, tmp_path: Path) -> None:
+    head = "columns: [zero_shot.ndcg@10, zero_shot.engine_recall, zero_shot.engine_recall@10]\n"
+    mine(tmp_path, root, head + "sweep: {retrieve.engine: [exact, seismic]}\n")
+    plan = planned(tmp_path, experiments=["mine"])
+    sets = len(of_stage(plan, "encode"))
+    assert len(of_stage(plan, "finetune")) == 1
+    assert len(of_stage(plan, "retrieve")) == len(of_stage(plan, "evaluate")) == 2 * sets
+    assert sum("--engine seismic" in plan.options(i) for i in of_stage(plan, "retrieve")) == sets
+    facts = [row.facts["engine"] for row in plan.experiments["mine"].rows]
+    assert facts == ["exact", "seismic"]
 
 
 def test_the_seed_is_an_axis_too(root: Path, tmp_path: Path) -> None:

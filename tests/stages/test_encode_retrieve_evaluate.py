@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -101,9 +102,9 @@ def save_model(folder: Path, head: str = "splade", bias: float = -1.0) -> Path:
     return folder
 
 
-def run_stages(model: Path, collection: Path, out: Path) -> dict:
+def run_stages(model: Path, collection: Path, out: Path, **options: Any) -> dict:
     inputs = {"model": model, "collection": collection}
-    spec = EncodeSpec(model="m", collection="c", query_length=16, document_length=16)
+    spec = EncodeSpec(model="m", collection="c", query_length=16, document_length=16, **options)
     execute(spec, inputs, out / "vectors", encode.run)
     inputs = {"collection": collection, "vectors": out / "vectors"}
     execute(RetrieveSpec(collection="c", vectors="v"), inputs, out / "run", retrieve.run)
@@ -168,6 +169,42 @@ def test_bm25_needs_no_vectors(collection: Path, tmp_path: Path) -> None:
     assert facts["mrr@10"] > 0
 
 
+def test_an_approximate_engine_is_held_against_exact_search(
+    collection: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    exact = run_stages(save_model(tmp_path / "model"), collection, tmp_path)["one"]
+    assert (exact["engine_recall"], exact["engine_recall@10"]) == (None, None)
+    inputs = {"collection": collection, "vectors": tmp_path / "vectors"}
+
+    def searched(name: str, **options: Any) -> dict:
+        spec = RetrieveSpec(collection="c", vectors="v", engine="seismic", **options)
+        execute(spec, inputs, tmp_path / f"run-{name}", retrieve.run)
+        record = json.loads((tmp_path / f"run-{name}" / "retrieve.json").read_text())
+        assert record["query_cut"] == spec.query_cut
+        assert "k1" not in record
+        spec = EvaluateSpec(collection="c", run="r")
+        inputs_ = {"collection": collection, "run": tmp_path / f"run-{name}"}
+        execute(spec, inputs_, tmp_path / f"metrics-{name}", evaluate.run)
+        return json.loads((tmp_path / f"metrics-{name}" / "metrics.json").read_text())["sets"]
+
+    found = searched("whole")["one"]
+    recalls = {"engine_recall": 1.0, "engine_recall@10": 1.0}
+    assert found == exact | recalls
+    told = "one: seismic finds 100.0% of exact search's best 10 documents and 100.0% of its best"
+    assert f"{told} 1,000" in caplog.messages
+    # Of two words one is read: q2 finds the documents of one of w11 and w12, of five queries.
+    found = searched("cut", query_cut=1)["one"]
+    with_11, with_12 = (
+        {name for name, text in DOCUMENTS.items() if word in text.split()}
+        for word in ("w11", "w12")
+    )
+    possible = [(4 + len(part) / len(with_11 | with_12)) / 5 for part in (with_11, with_12)]
+    assert found["engine_recall"] in [pytest.approx(value) for value in possible]
+    warned = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert any("less than 97%: raise query_cut or n_postings" in line for line in warned)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -217,6 +254,20 @@ def test_vectors_of_another_collection_are_refused(collection: Path, tmp_path: P
     assert not (tmp_path / "again").exists()
 
 
+@pytest.mark.parametrize("head", ["splade", "dense"])
+def test_documents_in_fewer_bytes(collection: Path, tmp_path: Path, head: str) -> None:
+    """Weights that differ little enough for the rankings to stay; what is measured is stored."""
+    model = save_model(tmp_path / "model", head)
+    whole = run_stages(model, collection, tmp_path)["one"]
+    small = run_stages(model, collection, tmp_path / "int8", values="int8")["one"]
+    folder = tmp_path / "int8" / "vectors" / "one"
+    assert json.loads((folder / "documents.json").read_text())["values"] == "int8"
+    assert json.loads((folder / "queries.json").read_text())["values"] == "float32"
+    assert small["document_bytes"] < whole["document_bytes"]
+    assert small["document_length"] == whole["document_length"]
+    assert small["recall@1000"] == whole["recall@1000"]
+
+
 def test_by_hand_gives_what_the_stages_give(collection: Path, tmp_path: Path) -> None:
     model = save_model(tmp_path / "model")
     staged = run_stages(model, collection, tmp_path)["one"]
@@ -240,6 +291,13 @@ def test_by_hand_gives_what_the_stages_give(collection: Path, tmp_path: Path) ->
     assert {"corpus.jsonl", "queries.jsonl"} <= provenance["inputs"]["dataset"].keys()
     made = json.loads((tmp_path / "by-hand" / "retrieve.json").read_text())
     assert (made["model"], made["split"]) == (str(model), "test")
+    dataset = collection / "sets" / "one"
+    facts = evaluate_model(
+        model=model, dataset=dataset, engine="seismic", out=tmp_path / "approximate"
+    )
+    assert facts == staged | {"engine_recall": 1.0, "engine_recall@10": 1.0}
+    made = json.loads((tmp_path / "approximate" / "retrieve.json").read_text())
+    assert (made["engine"], made["depth"], made["n_postings"]) == ("seismic", 1000, 3000)
 
 
 def test_by_hand_lengths_can_be_stated(collection: Path, tmp_path: Path) -> None:
@@ -260,6 +318,9 @@ def test_by_hand_refuses_in_one_sentence(collection: Path, tmp_path: Path) -> No
     model = save_model(tmp_path / "model")
     with pytest.raises(LexigraftError, match="engine: 'exakt' found"):
         evaluate_model(model=model, dataset=dataset, engine="exakt", out=out)
+    dense = save_model(tmp_path / "dense", "dense")
+    with pytest.raises(LexigraftError, match="seismic searches sparse vectors, these are dense"):
+        evaluate_model(model=dense, dataset=dataset, engine="seismic", out=out)
     with pytest.raises(LexigraftError, match="bm25 needs no model"):
         evaluate_model(model=model, dataset=dataset, engine="bm25", out=out)
     with pytest.raises(LexigraftError, match=r"dev\.tsv: no such file"):
@@ -273,6 +334,7 @@ def test_by_hand_refuses_in_one_sentence(collection: Path, tmp_path: Path) -> No
 CHILD = """
 import sys, time
 from pathlib import Path
+from typing import Any
 from lexigraft.encoders import streaming
 from lexigraft.specs.stages import EncodeSpec
 from lexigraft.stages import encode

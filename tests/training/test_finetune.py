@@ -99,6 +99,44 @@ def test_the_same_vectors_in_transformers_and_sentence_transformers(trained: Pat
     np.testing.assert_allclose(ours, pooled.amax(1).numpy(), atol=1e-5)
 
 
+@pytest.mark.parametrize(("activation", "pooling"), [("double_log", "max"), ("log1p", "sum")])
+def test_what_was_trained_is_what_is_saved(
+    material: Path, tmp_path: Path, activation: str, pooling: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last probe of the training and the saved encoder measure the same texts alike."""
+    probes = []
+    health_of = FinetuneTrainer.health_of
+
+    def probed(self, tokens):
+        probes.append((tokens, self.encode(tokens).detach()))
+        return health_of(self, tokens)
+
+    monkeypatch.setattr(FinetuneTrainer, "health_of", probed)
+    options = replace(OPTIONS, activation=activation, pooling=pooling, steps=5)
+    summary = train(material, tmp_path / "out", options, model="still")
+    assert (summary["activation"], summary["pooling"]) == (activation, pooling)
+    tokens, trained = probes[-1]
+    model = AutoModelForMaskedLM.from_pretrained(tmp_path / "out").eval()
+    with torch.no_grad():
+        logits = model(**tokens).logits
+    weights = torch.log1p(logits.relu()) * tokens["attention_mask"][..., None]
+    weights = torch.log1p(weights) if activation == "double_log" else weights
+    pooled = weights.sum(1) if pooling == "sum" else weights.amax(1)
+    torch.testing.assert_close(trained, pooled, rtol=1e-4, atol=1e-4)
+    encoder = load_encoder(tmp_path / "out")
+    assert (encoder.activation, encoder.sparse_pooling) == (activation, pooling)
+
+
+@pytest.mark.parametrize("option", [{"activation": "double_log"}, {"pooling": "sum"}])
+def test_a_sparse_option_with_a_dense_head_is_refused(
+    material: Path, tmp_path: Path, option: dict[str, str]
+) -> None:
+    options = replace(OPTIONS, head="dense", objective="info_nce", **option)
+    with pytest.raises(LexigraftError, match="allowed with a dense head: "):
+        train(material, tmp_path / "out", options, teacher=False)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_dense_encoder_loads_in_sentence_transformers(material: Path, tmp_path: Path) -> None:
     options = replace(OPTIONS, head="dense", objective="info_nce", steps=20)
     summary = train(material, tmp_path / "dense", options, teacher=False)
@@ -227,3 +265,30 @@ def test_what_cannot_train_is_refused(material, tmp_path, changes, teacher, mess
     options = replace(OPTIONS, **changes)
     with pytest.raises(LexigraftError, match=message):
         train(material, tmp_path / "out", options, teacher=teacher)
+
+
+def test_trainings_share_tokens_whatever_their_seed(material: Path, tmp_path: Path) -> None:
+    # 6 steps of 4 queries see all 24: the same texts for every seed.
+    options, cache = replace(OPTIONS, steps=6), tmp_path / "cache"
+
+    def made(seed: int, name: str, token_cache: Path | None) -> str:
+        out = tmp_path / name
+        finetune(
+            *(material / "model", material / "collection", material / "teacher"),
+            options,
+            seed=seed,
+            out=out,
+            checkpoints=tmp_path / f"{name}.checkpoints",
+            token_cache=token_cache,
+        )
+        return sha256_file(out / "model.safetensors")
+
+    first = made(1, "one", cache)
+    kept = sorted(path.name for path in cache.iterdir())
+    assert len(kept) == 2  # queries and documents
+    assert made(2, "two", cache) != first
+    assert sorted(path.name for path in cache.iterdir()) == kept
+    assert not list(tmp_path.glob("*.checkpoints/texts-*"))
+    # Without a shared folder they lie beside the checkpoints, and the weights are the same.
+    assert made(1, "three", None) == first
+    assert sorted(path.name for path in tmp_path.glob("three.checkpoints/texts-*")) == kept

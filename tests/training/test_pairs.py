@@ -1,11 +1,15 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
+from tiny_retrieval import tiny_tokenizer
 
 from lexigraft.corpora import TrainingPairs
 from lexigraft.errors import LexigraftError
-from lexigraft.training.pairs import PairSampler, StepDataset, TokenisedTexts, pad
+from lexigraft.training.pairs import PairSampler, StepDataset
 from lexigraft.training.scores import PairScores, write_scores
+from lexigraft.training.tokenised_texts import TokenisedTexts
 
 
 def make_pairs(queries: int = 5) -> TrainingPairs:
@@ -76,65 +80,59 @@ def test_further_positives_by_hand() -> None:
     assert sampler.further_positives(drawn).tolist() == expected
 
 
-def test_padding_by_hand() -> None:
-    batch = pad([np.array([5, 6, 7], np.int32), np.array([8], np.int32)], pad_id=9)
-    assert batch["input_ids"].tolist() == [[5, 6, 7], [8, 9, 9]]
-    assert batch["attention_mask"].tolist() == [[1, 1, 1], [1, 0, 0]]
+def test_what_a_training_may_draw_holds_all_that_it_draws() -> None:
+    pairs = make_pairs(7)
+    pairs.negatives["q3"] = []
+    sampler = PairSampler(pairs, batch_size=2, negatives=1, seed=3)
+    for steps in (1, 2, 3, 4):
+        queries, documents = sampler.drawn(steps)
+        steps_drawn = [sampler.step(step) for step in range(steps)]
+        assert queries.tolist() == sorted({q for s in steps_drawn for q in s.queries.tolist()})
+        assert {d for s in steps_drawn for d in s.documents.flat} <= set(documents.tolist())
+        # A positive and two negatives of each query, and nothing else.
+        own = {sampler.query_ids[query].removeprefix("q") for query in queries}
+        assert {sampler.document_ids[d][-1] for d in documents} == own
+        assert len(documents) == 3 * len(queries)
+    # Six queries have a negative: three steps of two see all, whatever the seed.
+    other = PairSampler(pairs, batch_size=2, negatives=1, seed=4).drawn(3)
+    assert [part.tolist() for part in other] == [part.tolist() for part in sampler.drawn(3)]
+    assert len(sampler.drawn(10**6)[0]) == 6
 
 
-class WordLengths:
-    """Stands for a tokenizer: a word becomes its length."""
-
-    pad_token_id = 0
-    calls = 0
-
-    def __call__(self, texts: list[str], max_length: int, **_: object) -> dict:
-        self.calls += len(texts)
-        return {"input_ids": [[len(word) for word in t.split()][:max_length] for t in texts]}
-
-
-def test_texts_are_cut_and_tokenised_once() -> None:
-    tokenizer = WordLengths()
-    texts = TokenisedTexts(tokenizer, ["a bb ccc", "dd", "e"], 2)  # type: ignore[arg-type]
-    assert texts.batch([0, 1, 0])["input_ids"].tolist() == [[1, 2], [2, 0], [1, 2]]
-    assert texts.batch([1])["input_ids"].tolist() == [[2]]
-    assert tokenizer.calls == 2
-
-
-def dataset(processes: int, scores: PairScores | None = None) -> StepDataset:
+def dataset(folder: Path, processes: int, scores: PairScores | None = None) -> StepDataset:
     pairs = make_pairs(8)
     pairs.documents = {name: f"{'x ' * (i + 1)}" for i, name in enumerate(pairs.documents)}
     sampler = PairSampler(pairs, batch_size=4, negatives=1, seed=5)
     tokens = [
-        TokenisedTexts(WordLengths(), list(texts.values()), 64)  # type: ignore[arg-type]
+        TokenisedTexts(tiny_tokenizer(), list(texts.values()), 64, folder)
         for texts in (pairs.queries, pairs.documents)
     ]
     return StepDataset(sampler, *tokens, steps=3, scores=scores, processes=processes)
 
 
-def test_processes_share_a_step_in_the_order_of_their_ranks() -> None:
-    whole, shared = dataset(1), dataset(2)
+def test_processes_share_a_step_in_the_order_of_their_ranks(tmp_path: Path) -> None:
+    whole, shared = dataset(tmp_path, 1), dataset(tmp_path, 2)
     assert (len(whole), len(shared)) == (3, 6)
     lengths = whole[2]["documents"]["attention_mask"].sum(1)
     parts = [shared[4]["documents"], shared[5]["documents"]]
     assert torch.equal(torch.cat([p["attention_mask"].sum(1) for p in parts]), lengths)
     assert whole[2]["target_B"].tolist() == shared[5]["target_B"].tolist() == [0, 2, 4, 6]
     with pytest.raises(LexigraftError, match="4 queries cannot be shared evenly by 3 processes"):
-        dataset(3)
+        dataset(tmp_path, 3)
 
 
-def test_a_pair_without_a_teacher_score_is_refused_before_training(tmp_path) -> None:
+def test_a_pair_without_a_teacher_score_is_refused_before_training(tmp_path: Path) -> None:
     pairs = make_pairs(8)
     wanted = [(q, d) for q in pairs.queries for d in (*pairs.positives[q], *pairs.negatives[q])]
     path = tmp_path / "scores.parquet"
     values = np.arange(len(wanted), dtype=np.float32)
     write_scores(path, [([q for q, _ in wanted], [d for _, d in wanted], values)])
     scores = PairScores(path, list(pairs.queries), list(pairs.documents))
-    assert dataset(1, scores)[0]["teacher_BP"].shape == (4, 2)
+    assert dataset(tmp_path, 1, scores)[0]["teacher_BP"].shape == (4, 2)
     write_scores(path, [([q for q, _ in wanted[1:]], [d for _, d in wanted[1:]], values[1:])])
     scores = PairScores(path, list(pairs.queries), list(pairs.documents))
     with pytest.raises(LexigraftError, match="query 'q0' and document 'p0' \\(1 of "):
-        dataset(1, scores)
+        dataset(tmp_path, 1, scores)
 
 
 def test_the_probe_holds_different_documents() -> None:

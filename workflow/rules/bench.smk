@@ -1,5 +1,5 @@
 rule bench:
-    # Time and memory of ours against its peers; asked for by name, no part of `all`.
+    # Time and memory of ours, against its peers and as sizes grow; asked for by name, no part of `all`.
     output:
         csv=f"{RESULTS}/bench/bench.csv",
         md=report(
@@ -13,6 +13,17 @@ rule bench:
             category="Benchmark",
         ),
         svg=f"{RESULTS}/bench/bench.svg",
+        growth=multiext(f"{RESULTS}/bench/growth", ".csv", ".svg"),
+        growth_md=report(
+            f"{RESULTS}/bench/growth.md",
+            caption="../report/growth.rst",
+            category="Benchmark",
+        ),
+        growth_png=report(
+            f"{RESULTS}/bench/growth.png",
+            caption="../report/growth.rst",
+            category="Benchmark",
+        ),
     log:
         f"{RESULTS}/logs/bench.log",
     conda:

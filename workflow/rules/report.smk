@@ -13,6 +13,8 @@ rule table:
         tex=f"{RESULTS}/tables/{{experiment}}.tex",
     log:
         f"{RESULTS}/logs/table/{{experiment}}.log",
+    # Seconds: not worth a submission to a cluster.
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
     params:
@@ -35,6 +37,8 @@ rule figure:
         svg=f"{RESULTS}/figures/{{experiment}}.svg",
     log:
         f"{RESULTS}/logs/figure/{{experiment}}.log",
+    # Seconds: not worth a submission to a cluster.
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
     params:
@@ -55,6 +59,8 @@ rule claims:
         ),
     log:
         f"{RESULTS}/logs/claims.log",
+    # Seconds: not worth a submission to a cluster.
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
     params:
@@ -63,3 +69,22 @@ rule claims:
         level=PLAN.config.significance,
     shell:
         "lexigraft claims {params.config} {params.experiments} --significance {params.level} --log {log:q}"
+
+
+rule index:
+    # One page for people: claims, then each table with its figure.
+    input:
+        expand(f"{RESULTS}/tables/{{e}}.csv", e=PLAN.tables),
+        expand(f"{RESULTS}/figures/{{e}}.png", e=PLAN.figures),
+        f"{RESULTS}/claims.json",
+    output:
+        f"{RESULTS}/index.html",
+    log:
+        f"{RESULTS}/logs/index.log",
+    conda:
+        "../../envs/cpu.yaml"
+    params:
+        config=PLAN.config_words,
+        experiments=PLAN.with_words,
+    shell:
+        "lexigraft index {params.config} {params.experiments} --log {log:q}"

@@ -130,19 +130,25 @@ def write_claims(
 ) -> None:
     """Write `<out_prefix>.json` and `<out_prefix>.md`.
 
+    A claim about a row that is in no configured experiment is counted and left out.
+
     Raises:
         LexigraftError: a planned result is missing or two rows are not comparable.
     """
     from lexigraft.report.claims import claims_markdown, claims_record
 
-    judgements = judge_claims(claims, experiments, results, level)
+    claims = tuple(claims)
+    rows = {row.id for experiment in experiments.values() for row in experiment.rows}
+    asked = [claim for claim in claims if claim.rows <= rows]
+    judgements = judge_claims(asked, experiments, results, level)
+    left_out = len(claims) - len(asked)
     scale = next((experiment.scale for experiment in experiments.values()), "")
     write_json(
         out_prefix.with_name(out_prefix.name + ".json"),
-        claims_record(judgements, scale, level, results),
+        claims_record(judgements, scale, level, results, left_out),
     )
     with whole_file(out_prefix.with_name(out_prefix.name + ".md")) as partial:
-        partial.write_text(claims_markdown(judgements, scale, level), encoding="utf-8")
+        partial.write_text(claims_markdown(judgements, scale, level, left_out), encoding="utf-8")
 
 
 class _Test(NamedTuple):

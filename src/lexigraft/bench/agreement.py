@@ -25,6 +25,31 @@ def largest_difference(name: str, ours: Path, peer: Path, tolerance: float) -> f
     return max(_difference(name, ours, peer, array, tolerance) for array in found[0])
 
 
+def missed_share(name: str, ours: Path, peer: Path, tolerance: float) -> float:
+    """Share of our documents that an approximate peer missed: 1 - recall, the mean over queries.
+
+    Both folders hold documents.npy, (Q, K) numbers of documents, negative where there is none.
+
+    Raises:
+        LexigraftError: it is above `tolerance`, or ours found nothing.
+    """
+    a, b = (np.load(folder / "documents.npy") for folder in (ours, peer))
+    recalls = [
+        np.isin(wanted[wanted >= 0], found).mean()
+        for wanted, found in zip(a, b, strict=True)
+        if (wanted >= 0).any()
+    ]
+    if not recalls:
+        raise LexigraftError(f"{name}: ours finds no document, so there is no recall")
+    missed = 1 - float(np.mean(recalls))
+    if missed > tolerance:
+        raise LexigraftError(
+            f"{name}: the peer finds {1 - missed:.1%} of the documents of ours; "
+            f"allowed: {1 - tolerance:.0%} or more"
+        )
+    return missed
+
+
 def _difference(name: str, ours: Path, peer: Path, array: str, tolerance: float) -> float:
     a, b = (np.load(folder / f"{array}.npy", mmap_mode="r") for folder in (ours, peer))
     if a.shape != b.shape:

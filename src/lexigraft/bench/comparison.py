@@ -28,7 +28,7 @@ class Work:
 
     run: Callable[[], Any]
     """The call that is timed."""
-    arrays: Callable[[Any], Mapping[str, NDArray[Any]]]
+    arrays: Callable[[Any], Mapping[str, NDArray[Any]]] = lambda result: {}
     """What the first call returned, as named arrays that must be those of the other side."""
 
 
@@ -62,7 +62,10 @@ class Comparison:
     sizes: Mapping[Sizes, Mapping[str, int]]
     """Keyword arguments of `ours` and `theirs`."""
     tolerance: float
-    """Largest difference of two results, as a share of the largest value of the peer's."""
+    """Largest difference of two results, as a share of the largest value of the peer's; where they
+    agree by recall, the largest share of our documents that an approximate peer may miss."""
+    agreement: Literal["difference", "recall"] = "difference"
+    """Whether arrays are compared value by value, or `documents` by what they have in common."""
     target: Target = field(default_factory=Target)
     packages: Sequence[str] = ()
     """What the peer needs beyond our own dependencies (of the extra `bench`)."""
@@ -81,7 +84,7 @@ class Comparison:
             if find_spec(package) is None:
                 raise LexigraftError(
                     f"{self.name}: needs the package {package}, which is not installed; "
-                    "install it with: pip install -e '.[bench]'"
+                    "install it with: pip install -r envs/bench.lock"
                 )
 
 
@@ -89,16 +92,3 @@ def comparisons() -> Mapping[str, Comparison]:
     """All comparisons by name, in the order of the report."""
     modules = [import_module(f"lexigraft.bench.comparisons.{module}") for module in MODULES]
     return {one.name: one for module in modules for one in module.COMPARISONS}
-
-
-def find(names: Sequence[str]) -> list[Comparison]:
-    """The comparisons of these names, each once; all for no name.
-
-    Raises:
-        LexigraftError: there is none of a name; the message lists those there are.
-    """
-    known = comparisons()
-    for name in names:
-        if name not in known:
-            raise LexigraftError(f"bench: found {name!r}; allowed: {', '.join(known)}")
-    return [known[name] for name in dict.fromkeys(names)] if names else list(known.values())

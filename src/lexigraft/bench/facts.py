@@ -8,6 +8,7 @@ from lexigraft.machine import commit, cores, processor, versions
 PACKAGES = (
     "lexigraft",
     "torch",
+    "triton",
     "numpy",
     "scipy",
     "transformers",
@@ -15,6 +16,7 @@ PACKAGES = (
     "entmax",
     "bm25s",
     "numba",
+    "pyseismic-lsr",
 )
 
 

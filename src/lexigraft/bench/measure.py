@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from lexigraft.bench.agreement import largest_difference
+from lexigraft.bench.agreement import largest_difference, missed_share
 from lexigraft.bench.comparison import SIDES, Comparison, SideName, Sizes, Target
 from lexigraft.bench.memory import Peak
 from lexigraft.bench.sides import Side, both_sides
@@ -24,7 +24,7 @@ class Measured:
     comparison: Comparison
     sizes: Sizes
     difference: float
-    """Largest difference of the results, as a share of the largest value."""
+    """Largest difference of the results, as a share of the largest value; or 1 - recall."""
     seconds: dict[SideName, list[float]]
     """Wall time of each call; call i of one side and of the other are a pair."""
     memory: dict[SideName, Peak]
@@ -51,6 +51,13 @@ class Measured:
     def memory_ratio(self) -> float:
         """Our peak extra memory over the peer's: below 1 where ours needs less."""
         return self.memory["ours"].extra / max(1, self.memory["peer"].extra)
+
+    @property
+    def agreement(self) -> str:
+        """How far the results agree, as it is printed."""
+        if self.comparison.agreement == "recall":
+            return f"recall {1 - self.difference:.1%}".replace("%", " %")
+        return f"{self.difference:.1e}"
 
     def median_seconds(self, side: SideName) -> float:
         """Wall time of a call of a side."""
@@ -86,7 +93,8 @@ def _checked(comparison: Comparison, sides: Mapping[SideName, Side], scratch: Pa
     ours, peer = (scratch / side for side in SIDES)
     for side in SIDES:
         sides[side].ask("check", str(scratch / side))
-    difference = largest_difference(comparison.name, ours, peer, comparison.tolerance)
+    compare = {"difference": largest_difference, "recall": missed_share}[comparison.agreement]
+    difference = compare(comparison.name, ours, peer, comparison.tolerance)
     for folder in (ours, peer):
         shutil.rmtree(folder)
     return difference

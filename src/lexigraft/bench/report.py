@@ -83,12 +83,14 @@ def markdown_text(measured: Sequence[Measured], facts: Mapping[str, str]) -> str
 Time is the peer's over ours, the median of {pairs} pairs of calls in turns, with the least and the
 most of them: above 1, ours is faster. Memory is ours over the peer's, of the most that one call
 holds beyond what its process held before: below 1, ours needs less. ✓ and ✗ say whether the target
-is reached. Before anything is timed, both sides must give the same result.
+is reached. Before anything is timed, both sides must give the same result, or as much of it as is
+said.
 {small}
 {aligned(_ratios(measured), right=range(2, 8))}
 
-Absolute: the median of a call in seconds; memory of a call (and of the whole process) in MiB; the
-largest difference of the results, as a share of the largest value.
+Absolute: the median of a call in seconds; memory of a call (and of the whole process) in MiB;
+agreement is the largest difference of the results, as a share of the largest value, or what an
+approximate peer finds of ours.
 
 {aligned(_absolute(measured), right=range(1, 6))}
 
@@ -131,14 +133,14 @@ def _mark(reached: bool) -> str:
 
 
 def _absolute(measured: Sequence[Measured]) -> list[list[str]]:
-    lines = [["Comparison", "Ours, s", "Peer, s", "Ours, MiB", "Peer, MiB", "Difference"]]
+    lines = [["Comparison", "Ours, s", "Peer, s", "Ours, MiB", "Peer, MiB", "Agreement"]]
     for one in measured:
         seconds = [f"{one.median_seconds(side):.3f}" for side in SIDES]
         memory = [
             f"{one.memory[side].extra / MIB:,.0f} ({one.memory[side].total / MIB:,.0f})"
             for side in SIDES
         ]
-        lines.append([f"`{one.comparison.name}`", *seconds, *memory, f"{one.difference:.1e}"])
+        lines.append([f"`{one.comparison.name}`", *seconds, *memory, one.agreement])
     return lines
 
 

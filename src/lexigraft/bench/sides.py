@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,26 +73,38 @@ def both_sides(
         threads: of each side, for every library; set before any of them is imported.
         scratch: folder for what they print and for files that they make, which both may fill.
     """
-    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
-    environment |= {"HF_HUB_OFFLINE": "1", "TMPDIR": str(scratch)}
     with ExitStack() as stack:
         sides: dict[SideName, Side] = {}
         for side in SIDES:
-            errors = scratch / f"{side}.log"
-            words = [comparison.name, side, sizes]
-            process = stack.enter_context(
-                subprocess.Popen(
-                    [sys.executable, "-m", "lexigraft.bench.worker", *words],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=stack.enter_context(errors.open("w", encoding="utf-8")),
-                    text=True,
-                    encoding="utf-8",
-                    env=environment,
-                )
-            )
-            stack.callback(process.kill)
             label = f"{comparison.name}, {'ours' if side == 'ours' else comparison.peer}"
-            sides[side] = Side(label, process, errors)
-            sides[side].ask()
+            words = [comparison.name, side, sizes]
+            sides[side] = stack.enter_context(
+                worker("lexigraft.bench.worker", words, label, threads, scratch)
+            )
         yield sides
+
+
+@contextmanager
+def worker(
+    module: str, words: Sequence[str], label: str, threads: int, scratch: Path
+) -> Iterator[Side]:
+    """Start a fresh interpreter on a module that serves, wait until it is ready, end it after."""
+    environment = os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads))
+    environment |= {"HF_HUB_OFFLINE": "1", "TMPDIR": str(scratch)}
+    with tempfile.NamedTemporaryFile("w", dir=scratch, suffix=".log") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            encoding="utf-8",
+            env=environment,
+        )
+        with process:
+            try:
+                side = Side(label, process, Path(errors.name))
+                side.ask()
+                yield side
+            finally:
+                process.kill()

@@ -15,6 +15,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,11 @@ from lexigraft.errors import LexigraftError
 
 def main(name: str, side: Any, sizes: Any) -> None:
     """Serve one side until the input ends."""
+    serve(lambda: comparisons()[name].prepare(side, sizes))
+
+
+def serve(prepare: Callable[[], Work]) -> None:
+    """Prepare, then do what the lines of the input ask until it ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
@@ -33,7 +39,7 @@ def main(name: str, side: Any, sizes: Any) -> None:
         answers.flush()
 
     try:
-        work = comparisons()[name].prepare(side, sizes)
+        work = prepare()
         answer()
         for line in sys.stdin:
             command, *words = json.loads(line)

@@ -17,6 +17,7 @@ from lexigraft.encoders.saving import Head, longest_input, refuse_long_input
 from lexigraft.encoders.splade import splade_pool
 from lexigraft.errors import LexigraftError
 from lexigraft.files import member, read_object
+from lexigraft.specs.options import Activation, Pooling
 
 Role = Literal["query", "document"]
 
@@ -34,6 +35,10 @@ class Encoder:
     """Of a dense head."""
     normalise: bool = False
     """Whether a dense head divides its vectors by their length."""
+    activation: Activation = "log1p"
+    """Of a sparse head."""
+    sparse_pooling: Pooling = "max"
+    """Of a sparse head."""
     prompts: dict[str, str] = field(default_factory=dict)
     """Text put before every query or document."""
 
@@ -101,7 +106,11 @@ class Encoder:
         if self.head == "splade":
             hidden_BLH = project_states(self.model, ids_BL, attended_BL)
             weight_VH, bias_V = output_projection(self.model)
-            return splade_pool(hidden_BLH, weight_VH, bias_V, mask_BL).float()
+            return splade_pool(
+                *(hidden_BLH, weight_VH, bias_V, mask_BL),
+                activation=self.activation,
+                pooling=self.sparse_pooling,
+            ).float()
         hidden_BLH = last_states(self.model, ids_BL, attended_BL)
         if self.pooling == "cls":
             rep_BH = hidden_BLH[:, 0] * mask_BL[:, :1]

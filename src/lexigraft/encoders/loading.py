@@ -6,7 +6,7 @@ fine-tuned.
 """
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerFast
@@ -22,10 +22,11 @@ from lexigraft.encoders.masked_lm import (
     refuse_foreign_tokenizer,
     refuse_missing_files,
 )
-from lexigraft.encoders.saving import save_encoder
+from lexigraft.encoders.saving import ACTIVATION, save_encoder
 from lexigraft.encoders.tokenizers import lowercase_tokenizer
 from lexigraft.errors import LexigraftError
 from lexigraft.files import as_object, member, read_json, read_object
+from lexigraft.specs.options import Activation, Pooling
 
 __all__ = ["Encoder", "Role", "load_encoder", "lowercase_tokenizer", "save_encoder"]
 
@@ -39,8 +40,8 @@ def load_encoder(location: str | Path, *, device: str | torch.device = "cpu") ->
         location: a folder, or an id of the hub, whose files are fetched (no code, no pickles).
 
     Raises:
-        LexigraftError: what `load_masked_lm` refuses, or a head that is neither max-pooled SPLADE
-            nor mean- or CLS-pooled.
+        LexigraftError: what `load_masked_lm` refuses, or a head that is neither max- or sum-pooled
+            SPLADE nor mean- or CLS-pooled.
     """
     folder = _fetched(str(location))
     if not (folder / "modules.json").is_file():
@@ -54,15 +55,27 @@ def load_encoder(location: str | Path, *, device: str | torch.device = "cpu") ->
         member(prompts, role, str, f"{facts}: prompts", "")
     prompts.setdefault("document", prompts.get("passage", ""))
     if kinds in (["MLMTransformer", "SpladePooling"], ["Transformer", "SpladePooling"]):
-        _refuse_other_splade(folder, paths[1])
+        activation, pooling = _sparse_pooling(folder / paths[1] / "config.json")
         model, tokenizer = load_masked_lm(folder / paths[0])
-        return Encoder(model.to(device), tokenizer, "splade", str(folder), prompts=prompts)
-    if kinds in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
-        pooling = _dense_pooling(folder, paths[1])
-        model, tokenizer = _load_bare(folder / paths[0])
-        normalise = kinds[-1] == "Normalize"
         return Encoder(
-            model.to(device), tokenizer, "dense", str(folder), pooling, normalise, prompts
+            model.to(device),
+            tokenizer,
+            "splade",
+            str(folder),
+            activation=activation,
+            sparse_pooling=pooling,
+            prompts=prompts,
+        )
+    if kinds in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
+        model, tokenizer = _load_bare(folder / paths[0])
+        return Encoder(
+            model.to(device),
+            tokenizer,
+            "dense",
+            str(folder),
+            pooling=_dense_pooling(folder, paths[1]),
+            normalise=kinds[-1] == "Normalize",
+            prompts=prompts,
         )
     raise LexigraftError(
         f"{folder / 'modules.json'}: modules {', '.join(kinds)}; a Transformer with SpladePooling, "
@@ -96,14 +109,18 @@ def _fetched(place: str) -> Path:
         ) from None
 
 
-def _refuse_other_splade(folder: Path, path: str) -> None:
-    config = read_object(folder / path / "config.json")
-    found = (config.get("pooling_strategy", "max"), config.get("activation_function", "relu"))
-    if found != ("max", "relu"):
+def _sparse_pooling(path: Path) -> tuple[Activation, Pooling]:
+    config = read_object(path)
+    activations = {theirs: ours for ours, theirs in ACTIVATION.items()}
+    poolings: dict[str, Pooling] = {name: name for name in get_args(Pooling)}
+    named = member(config, "activation_function", str, str(path), "relu")
+    pooled = member(config, "pooling_strategy", str, str(path), "max")
+    if named not in activations or pooled not in poolings:
         raise LexigraftError(
-            f"{folder / path / 'config.json'}: pooling {found[0]} with {found[1]}; only max with "
-            "relu is supported"
+            f"{path}: pooling {pooled} with {named}; allowed: {' or '.join(poolings)} with "
+            f"{' or '.join(activations)}"
         )
+    return activations[named], poolings[pooled]
 
 
 def _dense_pooling(folder: Path, path: str) -> Literal["mean", "cls"]:

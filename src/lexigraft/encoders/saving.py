@@ -15,6 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from lexigraft.encoders.tokenizers import save_tokenizer
 from lexigraft.errors import LexigraftError
 from lexigraft.files import write_json
+from lexigraft.specs.options import Activation, Pooling
 
 Head = Literal["splade", "dense"]
 TRANSFORMER = "sentence_transformers.base.modules.transformer.Transformer"
@@ -22,6 +23,8 @@ POOLING = {
     "splade": "sentence_transformers.sparse_encoder.modules.splade_pooling.SpladePooling",
     "dense": "sentence_transformers.sentence_transformer.modules.pooling.Pooling",
 }
+ACTIVATION: dict[Activation, str] = {"log1p": "relu", "double_log": "log1p_relu"}
+"""sentence-transformers' names: what comes before its own log(1 + x)."""
 FAMILY = {"splade": "SparseEncoder", "dense": "SentenceTransformer"}
 
 
@@ -32,14 +35,19 @@ def save_encoder(
     head: Head,
     query_length: int | None = None,
     document_length: int | None = None,
+    *,
+    activation: Activation = "log1p",
+    pooling: Pooling = "max",
 ) -> None:
     """Write model, tokenizer and head into `folder`, which may exist.
 
     Args:
-        head: splade (max-pooled log(1 + ReLU(logits))) or dense (mean-pooled, dot product).
+        head: splade (pooled log(1 + ReLU(logits))) or dense (mean-pooled, dot product).
         query_length: tokens of a query in sentence-transformers' `encode_query`; None for the
             longest input.
         document_length: the same for `encode_document`.
+        activation: of a sparse head.
+        pooling: of a sparse head.
 
     Raises:
         LexigraftError: a length is beyond what the model can read, or the tokenizer would not be
@@ -53,7 +61,8 @@ def save_encoder(
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
     save_tokenizer(tokenizer, model, folder, limit)
-    _write_modules(model, folder, head, query_length, document_length)
+    sparse = {"pooling_strategy": pooling, "activation_function": ACTIVATION[activation]}
+    _write_modules(model, folder, head, sparse, query_length, document_length)
 
 
 def longest_input(model: PreTrainedModel) -> int:
@@ -82,6 +91,7 @@ def _write_modules(
     model: PreTrainedModel,
     folder: Path,
     head: Head,
+    sparse_pooling: dict[str, str],
     query_length: int | None,
     document_length: int | None,
 ) -> None:
@@ -106,8 +116,7 @@ def _write_modules(
     write_json(
         folder / pooling_folder / "config.json",
         {
-            "pooling_strategy": "max",
-            "activation_function": "relu",
+            **sparse_pooling,
             "embedding_dimension": model.get_output_embeddings().weight.shape[0],
         }
         if sparse

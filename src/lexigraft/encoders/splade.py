@@ -11,14 +11,25 @@ Shapes: B texts, L positions, H width, V vocabulary entries, N real tokens of a 
 entries kept at each position.
 """
 
-from typing import Any
+import os
+import sysconfig
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from types import ModuleType
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear
 
+from lexigraft.encoders.activation import activate, activation_gradient
 from lexigraft.encoders.splade_cpu import TILE_ENTRIES, pool, untouched_zeros
+from lexigraft.encoders.splade_sum import sum_pool
+from lexigraft.specs.options import Activation, Pooling
 
 ACCELERATOR_TILE_LOGITS = 1 << 28
 """On an accelerator a tile holds at most so many logits."""
@@ -32,6 +43,8 @@ def splade_pool(
     *,
     shift: float = 0.0,
     top_k: int | None = None,
+    activation: Activation = "log1p",
+    pooling: Pooling = "max",
 ) -> Tensor:
     """Representation over the vocabulary of each text, rep_BV, all entries >= 0.
 
@@ -50,15 +63,25 @@ def splade_pool(
             log(1 + ReLU(x - theta)) in SPARSEUP).
         top_k: keep only the K largest entries of each position before pooling (SPARSEUP); which
             of several equal entries at the K-th place stays is unspecified. None keeps all.
+        activation: log1p, or double_log for log(1 + log(1 + x)) (`encoders.activation`).
+        pooling: max, or sum over positions (the first SPLADE; `encoders.splade_sum`).
 
     Raises:
-        ValueError: `top_k` is not positive.
+        ValueError: `top_k` is not positive or given with sum pooling, or an unknown name.
     """
+    if pooling not in get_args(Pooling):
+        raise ValueError(f"pooling is {pooling!r}; it must be {' or '.join(get_args(Pooling))}")
     if top_k is not None and top_k < 1:
         raise ValueError(f"top_k is {top_k}; it must be at least 1")
     if top_k is not None and top_k >= weight_VH.shape[0]:
         top_k = None
-    return _SpladePool.apply(hidden_BLH, weight_VH, bias_V, mask_BL.bool(), shift, top_k)
+    if pooling == "sum":
+        if top_k is not None:
+            raise ValueError("top_k goes with max pooling only")
+        return sum_pool(hidden_BLH, weight_VH, bias_V, mask_BL, shift=shift, activation=activation)
+    return _SpladePool.apply(
+        hidden_BLH, weight_VH, bias_V, mask_BL.bool(), shift, top_k, activation
+    )
 
 
 class _SpladePool(torch.autograd.Function):
@@ -71,6 +94,7 @@ class _SpladePool(torch.autograd.Function):
         mask_BL: Tensor,
         shift: float,
         top_k: int | None,
+        activation: Activation,
     ) -> Tensor:
         device = hidden_BLH.device.type
         autocast = torch.is_autocast_enabled(device)
@@ -83,14 +107,16 @@ class _SpladePool(torch.autograd.Function):
                 best_BV, position_BV = _pool_top_k(hidden, weight, bias, mask_BL, shift, top_k)
             elif device == "cpu":
                 best_BV, position_BV = pool(hidden, weight, bias, mask_BL, shift, with_gradient)
+            elif (kernels := _kernels(hidden.device, compute)) is not None:
+                best_BV, position_BV = kernels.pool(hidden, weight, bias, mask_BL, with_gradient)
             else:
-                best_BV, position_BV = _pool_padded(hidden, weight, bias, mask_BL, shift)
-            excess_BV = best_BV.sub_(shift) if shift else best_BV
+                best_BV, position_BV = _pool_padded(hidden, weight, bias, mask_BL)
+            excess_BV = (best_BV.sub_(shift) if shift else best_BV).clamp_(min=0)
             # The plain formula's log1p runs in float32 under autocast.
-            rep_BV = torch.log1p(excess_BV.float() if autocast else excess_BV)
+            rep_BV = activate(excess_BV.float() if autocast else excess_BV, activation)
         if with_gradient:
             ctx.save_for_backward(hidden_BLH, weight_VH, bias_V, excess_BV, position_BV)
-            ctx.compute = compute
+            ctx.compute, ctx.activation = compute, activation
         return rep_BV
 
     @staticmethod
@@ -102,14 +128,22 @@ class _SpladePool(torch.autograd.Function):
         wide = torch.promote_types(ctx.compute, torch.float32)
         coefficient_BV = torch.where(
             excess_BV > 0,
-            grad_BV.to(wide) / (1 + excess_BV.to(wide)),
+            activation_gradient(grad_BV.to(wide), excess_BV.to(wide), ctx.activation),
             grad_BV.new_zeros((), dtype=wide),
         )
+        needs_hidden, needs_weight, needs_bias = ctx.needs_input_grad[:3]
+        grad_hidden = grad_weight = grad_bias = None
+        if bias_V is not None and needs_bias:
+            grad_bias = coefficient_BV.sum(0).to(bias_V.dtype)
+        if (kernels := _kernels(hidden_BLH.device, ctx.compute)) is not None:
+            grad_hidden, grad_weight = kernels.gradients(
+                *(coefficient_BV, position_BV, hidden_BLH, weight_VH),
+                *(ctx.compute, needs_hidden, needs_weight),
+            )
+            return grad_hidden, grad_weight, grad_bias, None, None, None, None
         text, entry = coefficient_BV.nonzero(as_tuple=True)
         coefficient = coefficient_BV[text, entry]
         row = text * L + position_BV[text, entry].long()
-        needs_hidden, needs_weight, needs_bias = ctx.needs_input_grad[:3]
-        grad_hidden = grad_weight = grad_bias = None
         if needs_hidden:
             weight = weight_VH.to(ctx.compute).to(wide)
             grad_hidden = _sparse_product(row, entry, coefficient, (B * L, V), weight)
@@ -118,9 +152,26 @@ class _SpladePool(torch.autograd.Function):
             hidden = hidden_BLH.reshape(B * L, H).to(ctx.compute).to(wide)
             grad_weight = _sparse_product(entry, row, coefficient, (V, B * L), hidden)
             grad_weight = grad_weight.to(weight_VH.dtype)
-        if bias_V is not None and needs_bias:
-            grad_bias = coefficient_BV.sum(0).to(bias_V.dtype)
-        return grad_hidden, grad_weight, grad_bias, None, None, None
+        return grad_hidden, grad_weight, grad_bias, None, None, None, None
+
+
+@cache
+def _kernels(device: torch.device, compute: torch.dtype) -> ModuleType | None:
+    """`encoders.splade_triton` where it can be used, else None.
+
+    It needs an NVIDIA GPU of compute capability 8.0 or above and Triton, which itself needs a C
+    compiler and Python's headers to start a kernel.
+    """
+    usable = (
+        device.type == "cuda"
+        and torch.version.cuda is not None
+        and compute in (torch.float32, torch.bfloat16, torch.float16)
+        and torch.cuda.get_device_capability(device) >= (8, 0)
+        and find_spec("triton") is not None
+        and any(map(which, (os.environ.get("CC", ""), "gcc", "clang")))
+        and Path(sysconfig.get_path("include"), "Python.h").is_file()
+    )
+    return import_module("lexigraft.encoders.splade_triton") if usable else None
 
 
 def _sparse_product(
@@ -136,9 +187,13 @@ def _sparse_product(
 
 
 def _pool_padded(
-    hidden_BLH: Tensor, weight_VH: Tensor, bias_V: Tensor | None, mask_BL: Tensor, shift: float
+    hidden_BLH: Tensor, weight_VH: Tensor, bias_V: Tensor | None, mask_BL: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The same with few large kernels instead of many small ones, for accelerators."""
+    """The same with few large kernels instead of many small ones, for accelerators.
+
+    `encoders.splade_triton` does it without writing logits; this is what it is tested against and
+    what runs where it cannot.
+    """
     B, L, _ = hidden_BLH.shape
     V = weight_VH.shape[0]
     best_BV = hidden_BLH.new_empty((B, V))
@@ -151,7 +206,7 @@ def _pool_padded(
         logits = linear(hidden_BLH, weight_VH[start:stop], bias)
         logits.masked_fill_(padding_BL1, -torch.inf)
         best, position = logits.max(dim=1)
-        best_BV[:, start:stop] = best.clamp_(min=shift)
+        best_BV[:, start:stop] = best
         position_BV[:, start:stop] = position
     return best_BV, position_BV
 

@@ -22,6 +22,7 @@ from lexigraft.errors import LexigraftError
 from lexigraft.files import sha256_file
 from lexigraft.progress import track
 from lexigraft.retrieval.vectors import Vectors, read_shard, shard_name, write_shard
+from lexigraft.specs.options import Values
 
 TOKENS_PER_BATCH = 8192
 """Tokens of a batch, padding included."""
@@ -39,6 +40,7 @@ def encode_to_disk(
     out: Path,
     checkpoints: Path,
     *,
+    values: Values = "float32",
     description: str = "encode",
 ) -> Vectors:
     """Write `out`/<role>*.npz (or .npy) and its index: queries.* or documents.*.
@@ -50,32 +52,35 @@ def encode_to_disk(
         max_length: tokens of a text, special tokens included.
         out: folder of the set's vectors.
         checkpoints: folder of finished shards, which outlives a kill; it may not exist.
+        values: what is kept on disk; `float16` and `int8` are rounded.
 
     Raises:
-        LexigraftError: a vector is not finite, the model cannot read `max_length` tokens, or the
-            encoder came from memory and has no files to tell it by.
+        LexigraftError: a vector is not finite or too large for `values`, the model cannot read
+            `max_length` tokens, or the encoder came from memory and has no files to tell it by.
     """
     name = "queries" if role == "query" else "documents"
     sparse = encoder.head == "splade"
     ids = list(texts)
     size = min(SHARD_TEXTS, max(1, SHARD_VALUES // encoder.dimensions))
     parts = [ids[start : start + size] for start in range(0, len(ids), size)]
-    state = _state(encoder, max_length, role)
+    state = _state(encoder, max_length, role, values)
     out.mkdir(parents=True, exist_ok=True)
 
     def finished() -> Iterator[None]:
         """Make each shard; one step for each text that is done."""
         for number, part in enumerate(parts):
-            path = checkpoints / f"{_key(state, part, texts)}.{shard_name(name, number, sparse)}"
-            if path.is_file() and _readable(path, sparse):
+            file = shard_name(name, number, sparse, values)
+            path = checkpoints / f"{_key(state, part, texts)}.{file}"
+            if path.is_file() and _readable(path):
                 yield from [None] * len(part)
             else:
-                yield from _encode_shard(encoder, part, texts, max_length, role, path)
-            _take(path, out / shard_name(name, number, sparse))
+                yield from _encode_shard(encoder, part, texts, max_length, role, path, values)
+            _take(path, out / file)
 
     for _ in track(finished(), description, total=len(ids), unit="texts"):
         pass
-    vectors = Vectors(out, name, ids, [len(part) for part in parts], encoder.dimensions, sparse)
+    rows = [len(part) for part in parts]
+    vectors = Vectors(out, name, ids, rows, encoder.dimensions, sparse, values)
     vectors.write()
     return vectors
 
@@ -87,6 +92,7 @@ def _encode_shard(
     max_length: int,
     role: Role,
     path: Path,
+    values: Values,
 ) -> Iterator[None]:
     token_ids = encoder.tokenize([texts[name] for name in ids], max_length, role)
     order: list[int] = []
@@ -98,20 +104,20 @@ def _encode_shard(
         yield from [None] * len(batch)
     back = np.argsort(order, kind="stable")
     if encoder.head == "splade":
-        write_shard(path, scipy.sparse.vstack(parts, format="csr")[back], True)
+        write_shard(path, scipy.sparse.vstack(parts, format="csr")[back], True, values)
     else:
-        write_shard(path, np.concatenate(parts)[back], False)
+        write_shard(path, np.concatenate(parts)[back], False, values)
 
 
-def _state(encoder: Encoder, max_length: int, role: Role) -> str:
-    """What decides every shard: the encoder's weights, tokenizer and head, the length, the role."""
+def _state(encoder: Encoder, max_length: int, role: Role, values: Values) -> str:
+    """What decides every shard: the encoder's weights, tokenizer and head, length, role, values."""
     folder = Path(encoder.name)
     kept = {"tokenizer.json", "modules.json", "config.json", "config_sentence_transformers.json"}
     files = sorted(p for p in folder.rglob("*") if p.name in kept or p.suffix == ".safetensors")
     if not files:
         raise LexigraftError(f"{encoder.name}: no folder of an encoder, so no shard can be kept")
     hashes = {file.relative_to(folder).as_posix(): sha256_file(file) for file in files}
-    return json.dumps([hashes, max_length, role, TOKENS_PER_BATCH], sort_keys=True)
+    return json.dumps([hashes, max_length, role, TOKENS_PER_BATCH, values], sort_keys=True)
 
 
 def _key(state: str, ids: Sequence[str], texts: Mapping[str, str]) -> str:
@@ -121,10 +127,10 @@ def _key(state: str, ids: Sequence[str], texts: Mapping[str, str]) -> str:
     return digest.hexdigest()[:20]
 
 
-def _readable(path: Path, sparse: bool) -> bool:
+def _readable(path: Path) -> bool:
     """A power cut can leave a renamed file whose bytes never reached the disk."""
     try:
-        read_shard(path, sparse)
+        read_shard(path)
     except LexigraftError:
         return False
     return True

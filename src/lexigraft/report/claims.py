@@ -24,15 +24,16 @@ of Rademacher signs in the place of queries."""
 
 
 def claims_record(
-    judgements: Iterable[Judgement], scale: str, level: float, results: Path
+    judgements: Iterable[Judgement], scale: str, level: float, results: Path, left_out: int = 0
 ) -> dict[str, Any]:
-    """What `claims.json` holds."""
+    """What `claims.json` holds; `left_out` claims are about experiments that are not configured."""
     judgements = tuple(judgements)
     return {
         "scale": scale,
         "level": level,
         "decided_by": HOW,
         "counts": _counts(judgements),
+        "left_out": left_out,
         "claims": [
             {
                 "id": judgement.claim.id,
@@ -75,14 +76,21 @@ def _finding_record(finding: Finding, results: Path) -> dict[str, Any]:
     }
 
 
-def claims_markdown(judgements: Iterable[Judgement], scale: str, level: float) -> str:
+def claims_markdown(
+    judgements: Iterable[Judgement], scale: str, level: float, left_out: int = 0
+) -> str:
     """What `claims.md` holds: a summary, then each claim with its relations, table by table."""
     judgements = tuple(judgements)
     counts = _counts(judgements)
     summary = ", ".join(f"{counts[verdict]} {SIGNS[verdict]} {verdict}" for verdict in VERDICTS)
     parts = [
         "# Claims",
-        f"At scale `{scale}`, level {level:g}: {len(judgements)} claims, {summary}.",
+        f"At scale `{scale}`, level {level:g}: {len(judgements)} claims, {summary}."
+        + (
+            f" {left_out} more are about experiments that are not configured here."
+            if left_out
+            else ""
+        ),
         HOW,
     ]
     families: dict[str, list[Judgement]] = {}

@@ -7,7 +7,7 @@ from typing import Any
 
 from lexigraft.errors import LexigraftError
 from lexigraft.report.results import Results
-from lexigraft.specs.columns import Column
+from lexigraft.specs.columns import LOW_RECALL, Column
 from lexigraft.specs.experiments import PlannedExperiment, PlannedRow
 
 
@@ -54,6 +54,30 @@ class Collapse:
         return f"{where}: {', '.join(numbers)}" if numbers else where
 
 
+@dataclass(frozen=True)
+class EngineRecall:
+    """What an approximate engine found of exact search's hits, over all sets and seeds of a row."""
+
+    of_best: float
+    """Mean share of the best 10."""
+    of_all: float
+    """Mean share of all, down to the depth that was searched."""
+    least: float
+    """The smaller share of the set where it is smallest."""
+    where: str
+    """That set."""
+
+    def sentence(self) -> str:
+        """The shares, as a footnote says them; that they are low where they are."""
+        told = (
+            f"which finds {self.of_best:.1%} of exact search's best 10 documents and "
+            f"{self.of_all:.1%} of all it retrieves"
+        )
+        if self.least < LOW_RECALL:
+            told += f"; low, {self.least:.1%} on {self.where}: judge the engine, not the model"
+        return told.replace("%", " %")
+
+
 def roles_of(experiment: PlannedExperiment) -> dict[str, tuple[str, ...]]:
     """Role to the names of its sets at this scale.
 
@@ -88,7 +112,7 @@ def measure(row: PlannedRow, column: Column, results: Results) -> Measured | Non
     by_seed: dict[int, float] = {}
     used: list[str] = []
     for seed, roles in row.evaluations.items():
-        pairs = roles.get(column.role, ())
+        pairs = [pair for pair in roles.get(column.role, ()) if column.only in ("", pair[1])]
         values = [results.value(identity, name, column.metric) for identity, name in pairs]
         given = [value for value in values if value is not None]
         if not given:
@@ -148,6 +172,26 @@ def collapse_of(row: PlannedRow, results: Results) -> Collapse | None:
         of=checked,
         active_share=_median(health["active_share"] for health in sick),
         mean_cosine=_median(health["mean_cosine"] for health in sick),
+    )
+
+
+def engine_recall_of(row: PlannedRow, results: Results) -> EngineRecall | None:
+    """What the search engine found of exact search's hits; None for an exact engine."""
+    shares: list[tuple[float, float, str]] = []
+    for roles in row.evaluations.values():
+        for identity, name in dict.fromkeys(pair for pairs in roles.values() for pair in pairs):
+            record = results.record(identity, name)
+            of_all, of_best = record.get("engine_recall"), record.get("engine_recall@10")
+            if of_all is not None and of_best is not None:
+                shares.append((of_best, of_all, name))
+    if not shares:
+        return None
+    least, where = min((min(of_best, of_all), name) for of_best, of_all, name in shares)
+    return EngineRecall(
+        of_best=statistics.fmean(share[0] for share in shares),
+        of_all=statistics.fmean(share[1] for share in shares),
+        least=least,
+        where=where,
     )
 
 

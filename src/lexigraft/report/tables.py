@@ -13,7 +13,9 @@ from lexigraft.files import whole_file
 from lexigraft.report import text
 from lexigraft.report.measured import (
     Collapse,
+    EngineRecall,
     collapse_of,
+    engine_recall_of,
     evaluations_of,
     measure,
     roles_of,
@@ -77,6 +79,7 @@ class TableRow:
     evaluations: Mapping[int, tuple[str, ...]]
     """Seed to the ids of the evaluate stage."""
     collapse: Collapse | None
+    engine_recall: EngineRecall | None = None
     notes: tuple[int, ...] = ()
     """Numbers of its footnotes."""
 
@@ -188,6 +191,7 @@ def _row(row: PlannedRow, columns: tuple[Column, ...], results: Results) -> Tabl
         cells=tuple(cells),
         evaluations=evaluations_of(row),
         collapse=collapse_of(row, results),
+        engine_recall=engine_recall_of(row, results),
     )
 
 
@@ -240,6 +244,8 @@ def _column_notes(
     numbers = {}
     for column in columns:
         name = column.role_heading
+        if column.only:
+            continue
         if column.role in roles:
             sets = roles[column.role]
             plural = "sets" if len(sets) > 1 else "set"
@@ -266,6 +272,10 @@ def _row_notes(
         )
     if row.collapse is not None:
         numbers.append(notes.number(f"{_name(row)}: {row.collapse.sentence()}."))
+    if row.engine_recall is not None:
+        engine = planned.facts.get("engine", "an approximate engine")
+        told = row.engine_recall.sentence()
+        numbers.append(notes.number(f"{_name(row)}: searched by {engine}, {told}."))
     if planned.note:
         numbers.append(notes.number(planned.note.rstrip(".") + "."))
     return tuple(numbers)

@@ -1,8 +1,11 @@
 """Vectors on disk: shards of consecutive texts, and an index that names them.
 
-<name>.json                       ids, rows of each shard, dimensions, sparse or dense
+<name>.json                       ids, rows of each shard, dimensions, sparse or dense, values
 <name>.00000.npz, ...             CSR, float32 (scipy)
 <name>.00000.npy, ...             dense, float32
+<name>.00000.npz, ...             either in fewer bytes (`lexigraft.retrieval.quantisation`)
+
+Whatever is on disk, what is read is float32.
 """
 
 from collections.abc import Iterator
@@ -15,6 +18,8 @@ import scipy.sparse
 
 from lexigraft.errors import LexigraftError
 from lexigraft.files import read_json, whole_file, write_json
+from lexigraft.retrieval.quantisation import quantised, restored
+from lexigraft.specs.options import Values
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,8 @@ class Vectors:
     """Texts of each shard."""
     dimensions: int
     sparse: bool
+    values: Values = "float32"
+    """What is on disk."""
 
     @classmethod
     def open(cls, folder: Path, name: str) -> "Vectors":
@@ -56,13 +63,20 @@ class Vectors:
             LexigraftError: a shard is missing, unreadable or of another shape than the index says.
         """
         for number, rows in enumerate(self.rows):
-            path = self.folder / shard_name(self.name, number, self.sparse)
-            shard = read_shard(path, self.sparse)
+            path = self.folder / shard_name(self.name, number, self.sparse, self.values)
+            shard = read_shard(path)
             if shard.shape != (rows, self.dimensions):
                 raise LexigraftError(
                     f"{path}: shape {shard.shape} found, {(rows, self.dimensions)} expected"
                 )
             yield shard
+
+    def bytes_on_disk(self) -> int:
+        """Size of all shards."""
+        return sum(
+            (self.folder / shard_name(self.name, number, self.sparse, self.values)).stat().st_size
+            for number in range(len(self.rows))
+        )
 
     def matrix(self) -> Any:
         """All shards as one matrix in memory."""
@@ -73,30 +87,60 @@ class Vectors:
         return np.concatenate([np.zeros((0, self.dimensions), dtype=np.float32), *shards])
 
 
-def shard_name(name: str, number: int, sparse: bool) -> str:
+def refuse_misfit(queries: Vectors, documents: Vectors) -> None:
+    """Raise LexigraftError where queries and documents are not of one encoder."""
+    if (queries.dimensions, queries.sparse) != (documents.dimensions, documents.sparse):
+        raise LexigraftError(
+            f"{documents.folder}: queries of {queries.dimensions} dimensions, documents of "
+            f"{documents.dimensions}"
+        )
+
+
+def shard_name(name: str, number: int, sparse: bool, values: Values = "float32") -> str:
     """File name of a shard."""
-    return f"{name}.{number:05d}.{'npz' if sparse else 'npy'}"
+    return f"{name}.{number:05d}.{'npz' if sparse or values != 'float32' else 'npy'}"
 
 
-def read_shard(path: Path, sparse: bool) -> Any:
-    """Read one shard.
+def read_shard(path: Path) -> Any:
+    """Read one shard as a CSR or numpy array of float32.
 
     Raises:
         LexigraftError: it is missing or unreadable.
     """
     try:
-        if sparse:
-            return scipy.sparse.csr_array(scipy.sparse.load_npz(path))
-        return np.load(path, allow_pickle=False)
+        if path.suffix == ".npy":
+            return np.load(path, allow_pickle=False)
+        with np.load(path, allow_pickle=False) as arrays:
+            if "codes" in arrays:
+                found = restored(arrays)
+                return _narrow(found) if scipy.sparse.issparse(found) else found
+        return _narrow(scipy.sparse.load_npz(path))
     # A cut zip file raises BadZipFile, a cut array ValueError or EOFError, a foreign one KeyError.
     except Exception as error:
         raise LexigraftError(f"{path}: unreadable vectors ({error})") from None
 
 
-def write_shard(path: Path, matrix: Any, sparse: bool) -> None:
-    """Write one shard, whole or not at all; the same matrix gives the same bytes."""
+def write_shard(path: Path, matrix: Any, sparse: bool, values: Values = "float32") -> None:
+    """Write one shard, whole or not at all; the same matrix gives the same bytes.
+
+    Raises:
+        LexigraftError: a value does not fit `values`.
+    """
     with whole_file(path) as partial, partial.open("wb") as stream:
-        if sparse:
-            scipy.sparse.save_npz(stream, matrix, compressed=False)
+        if values != "float32":
+            try:
+                arrays: dict[str, Any] = quantised(matrix, values)
+            except LexigraftError as error:
+                raise LexigraftError(f"{path}: {error}") from None
+            np.savez(stream, **arrays)
+        elif sparse:
+            scipy.sparse.save_npz(stream, _narrow(matrix), compressed=False)
         else:
             np.save(stream, matrix, allow_pickle=False)
+
+
+def _narrow(matrix: Any) -> Any:
+    """A CSR array with column numbers of 4 bytes where they suffice, as they do for a shard."""
+    kind = np.int32 if max(matrix.nnz, *matrix.shape) < 2**31 else np.int64
+    numbers = (part.astype(kind, copy=False) for part in (matrix.indices, matrix.indptr))
+    return scipy.sparse.csr_array((matrix.data, *numbers), shape=matrix.shape)

@@ -7,6 +7,7 @@ import json
 import re
 import textwrap
 from dataclasses import Field, dataclass, field, fields
+from functools import cached_property
 from typing import Any, ClassVar
 
 HASH_LENGTH = 10
@@ -34,12 +35,13 @@ class StageSpec:
     name: str = field(default="", compare=False, metadata={"in_id": False})
     """Readable start of the id; no part of the hash."""
 
-    @property
+    @cached_property
     def id(self) -> str:
         """`<slug>-<hash>`."""
-        stated = {f.name: getattr(self, f.name) for f in hashed_fields(type(self))}
         stated = {
-            name: value for name, value in stated.items() if value != default_of(type(self), name)
+            f.name: value
+            for f in hashed_fields(type(self))
+            if (value := getattr(self, f.name)) != f.default
         }
         if self.version > 1:
             stated["version"] = self.version
@@ -60,11 +62,6 @@ class StageSpec:
 
 def hashed_fields(spec: type[StageSpec]) -> tuple[Field[Any], ...]:
     return tuple(f for f in fields(spec) if f.metadata.get("in_id", True))
-
-
-def default_of(spec: type[Any], name: str) -> Any:
-    """A field's default; an object that equals nothing if it has none."""
-    return next(f.default for f in fields(spec) if f.name == name)
 
 
 def slug(text: str) -> str:

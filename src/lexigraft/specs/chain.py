@@ -100,6 +100,8 @@ class Chain:
 
     def _finetuned(self) -> StageSpec:
         run, model = self.run, self._adapted()
+        if not run.finetuned:
+            return model
         corpus = self._collection(self.scale.training)
         teacher = self._teacher(corpus.id) if run.finetune.objective in DISTILLING else ""
         words = [model.name.removesuffix(self._seed_mark()), run.finetune.head]

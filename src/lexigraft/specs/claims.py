@@ -58,6 +58,11 @@ class Claim:
         which = f"{kind} {self.source[kind]}" if kind else "text"
         return f"{self.source['document']}, {which}"
 
+    @property
+    def rows(self) -> frozenset[str]:
+        """Ids of the rows that it compares."""
+        return frozenset(side for r in self.relations for side in (r.left, r.right))
+
     def offset(self, relation: Relation) -> float:
         """What the difference of the rows is tested against, in points.
 

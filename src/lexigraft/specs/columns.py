@@ -1,6 +1,7 @@
 """What a column of an experiment means: the role, the measure, its unit and its name in print."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from lexigraft.errors import LexigraftError
 
@@ -15,9 +16,15 @@ EFFICIENCY = {
     "document_length": ("Document length", 1),
     "query_length": ("Query length", 1),
     "flops": ("FLOPS", 2),
+    "document_bytes": ("Bytes a document", 0),
 }
 """Measures printed as they are, with their decimals. No value of these is the best one: a collapsed
 model can be the shortest."""
+ENGINE = {"engine_recall": "Found of exact", "engine_recall@10": "Found of exact@10"}
+"""What an approximate search engine finds of exact search's hits, in hundredths; a property of the
+engine and not of the model, so no value is the best one. None for an exact engine."""
+LOW_RECALL = 0.97
+"""Below this an approximate engine's rankings say as much about the engine as about the model."""
 
 THEORETICAL = {
     "keys": ("Keys", 0),
@@ -48,19 +55,47 @@ class Column:
     decimals: int
     ranked: bool
     """Whether the highest value is marked as the best."""
+    only: str = ""
+    """The one set of the role that it is about; empty for the mean over all."""
 
     @property
     def role_heading(self) -> str:
-        return HEADINGS[self.role]
+        return self.only or HEADINGS[self.role]
+
+
+EACH = "each"
+"""Stands for every set of a role in an experiment's file: `zero_shot/each.ndcg@10`."""
+
+
+def expand_columns(keys: Iterable[str], sets: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The columns with a column for each set where `each` stands.
+
+    Args:
+        keys: as an experiment's file states them.
+        sets: role to the names of its sets.
+    """
+    expanded: list[str] = []
+    for key in keys:
+        role, _, metric = key.partition(f"/{EACH}.")
+        if metric:
+            expanded += [f"{role}/{name}.{metric}" for name in sets.get(role, ())]
+        else:
+            expanded.append(key)
+    return tuple(expanded)
 
 
 def parse_column(key: str) -> Column:
-    """The column that `role.metric` names.
+    """The column that `role.metric` or `role/set.metric` names.
 
     Raises:
         LexigraftError: the role or the measure is not known.
     """
-    role, _, metric = key.partition(".")
+    place, _, metric = key.partition(".")
+    role, _, only = place.partition("/")
+    return replace(_parsed(key, role, metric), only=only)
+
+
+def _parsed(key: str, role: str, metric: str) -> Column:
     if role not in HEADINGS:
         raise LexigraftError(f"column {key!r}: role {role!r}; allowed: {', '.join(HEADINGS)}")
     if role == THEORY:
@@ -73,9 +108,11 @@ def parse_column(key: str) -> Column:
     if metric in EFFICIENCY:
         heading, decimals = EFFICIENCY[metric]
         return Column(key, role, metric, heading, factor=1.0, decimals=decimals, ranked=False)
+    if metric in ENGINE:
+        return Column(key, role, metric, ENGINE[metric], factor=100.0, decimals=1, ranked=False)
     measure, _, cutoff = metric.partition("@")
     if measure not in EFFECTIVENESS:
-        allowed = ", ".join([*(f"{name}@k" for name in EFFECTIVENESS), *EFFICIENCY])
+        allowed = ", ".join([*(f"{name}@k" for name in EFFECTIVENESS), *EFFICIENCY, *ENGINE])
         raise LexigraftError(f"column {key!r}: measure {metric!r}; allowed: {allowed}")
     heading = f"{EFFECTIVENESS[measure]}@{cutoff}" if cutoff else EFFECTIVENESS[measure]
     return Column(key, role, metric, heading, factor=100.0, decimals=1, ranked=True)

@@ -4,6 +4,7 @@ import difflib
 import json
 import math
 import re
+from collections import Counter
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -40,9 +41,9 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
 
 
 def _refuse_repeated_keys(node: yaml.MappingNode) -> None:
-    keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-    for key in keys:
-        if keys.count(key) > 1:
+    keys = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+    for key, times in keys.items():
+        if times > 1:
             line = node.start_mark.line + 1
             raise LexigraftError(
                 f"key {key!r} stands twice in the mapping that begins on line {line}"

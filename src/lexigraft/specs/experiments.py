@@ -1,6 +1,7 @@
 """Experiments: a table or figure of a paper as a base and rows, or a base and a sweep."""
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,10 @@ class Row:
     label: str
     group: str = ""
     deltas: Mapping[str, Any] | None = None
-    """Deltas on the scale's run, the base included; None for a cited row."""
+    """Deltas on the scale's run, the base included; None for a row that is always cited. A row with
+    both is run where the scale has its backbone and cited elsewhere."""
+    at: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Further deltas at one scale alone, by its name."""
     cited: str = ""
     seeds: str = "one"
     main: bool = False
@@ -26,6 +30,12 @@ class Row:
     teachers: int | None = None
     reported: tuple[float | None, ...] = ()
     reported_spread: tuple[float | None, ...] = ()
+    reported_sets: Mapping[str, float] = field(default_factory=dict)
+    """What is reported of single sets, by name, for the columns of `each`."""
+
+    def deltas_at(self, scale: str) -> Mapping[str, Any]:
+        """All deltas that hold at a scale."""
+        return {**(self.deltas or {}), **self.at.get(scale, {})}
 
 
 @dataclass(frozen=True)
@@ -93,9 +103,16 @@ def load_experiment(root: Path, name: str) -> Experiment:
     path = root / "workflow" / "experiments" / f"{name}.yaml"
     document = read_document(path, schema("experiment", root))
     rows = tuple(_swept(document, name, path) if "sweep" in document else _stated(document))
-    ids = [row.id for row in rows]
+    ids = Counter(row.id for row in rows)
+    scales = {path.stem for path in (root / "workflow" / "scales").glob("*.yaml")}
     for row in rows:
-        if ids.count(row.id) > 1:
+        for scale in row.at:
+            if scale not in scales:
+                raise LexigraftError(
+                    f"{path}: row {row.id!r}: at: {scale!r} is no scale; "
+                    f"allowed: {', '.join(sorted(scales))}"
+                )
+        if ids[row.id] > 1:
             raise LexigraftError(f"{path}: rows: id {row.id!r} stands twice")
         for key in ("reported", "reported_spread"):
             found, wanted = len(getattr(row, key)), len(document["columns"])
@@ -123,6 +140,7 @@ def _stated(document: Mapping[str, Any]) -> list[Row]:
             label=row["label"],
             group=row.get("group", ""),
             deltas={**document.get("base", {}), **row["run"]} if "run" in row else None,
+            at=row.get("at", {}),
             cited=row.get("cited", ""),
             seeds=row.get("seeds", document.get("seeds", "one")),
             main=row.get("main", False),
@@ -130,6 +148,7 @@ def _stated(document: Mapping[str, Any]) -> list[Row]:
             teachers=row.get("teachers"),
             reported=tuple(row.get("reported", ())),
             reported_spread=tuple(row.get("reported_spread", ())),
+            reported_sets=row.get("reported_sets", {}),
         )
         for row in document["rows"]
     ]

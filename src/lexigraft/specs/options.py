@@ -13,7 +13,10 @@ Objective = Literal["margin_mse", "info_nce", "margin_mse+info_nce", "kl"]
 DISTILLING: tuple[Objective, ...] = ("margin_mse", "margin_mse+info_nce", "kl")
 """Objectives that need teacher scores and hard negatives."""
 FlopsConvention = Literal["mean_positive_negative", "all_documents", "per_position_sum"]
+Values = Literal["float32", "float16", "int8"]
 Head = Literal["splade", "dense"]
+Activation = Literal["log1p", "double_log"]
+Pooling = Literal["max", "sum"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +90,10 @@ class FinetuneOptions:
 
     head: Head = "splade"
     """splade: max-pooled log(1 + ReLU(logits)); dense: mean-pooled hidden states."""
+    activation: Activation = "log1p"
+    """Weight of a logit x above zero: log(1 + x), or log(1 + log(1 + x)); sparse heads only."""
+    pooling: Pooling = "max"
+    """Over positions; sum is that of the first SPLADE; sparse heads only."""
     lowercase: bool = False
     """Whether every input is lower-cased before the tokenizer (a normaliser saved with it)."""
     objective: Objective = "margin_mse"
@@ -127,6 +134,9 @@ class FinetuneOptions:
 class EncodeOptions:
     """Options of the `encode` stage."""
 
+    values: Values = "float32"
+    """How values of documents are kept on disk; int8 is a byte a value and a scale a document."""
+
     query_length: int = 512
     """Tokens of a query."""
     document_length: int = 512
@@ -137,14 +147,52 @@ class EncodeOptions:
 class RetrieveOptions:
     """Options of the `retrieve` stage."""
 
-    engine: Literal["exact", "bm25"] = "exact"
-    """Search engine."""
+    engine: Literal["exact", "seismic", "bm25"] = "exact"
+    """Search engine: exact; seismic, approximate, for sparse vectors; bm25, which reads words."""
     depth: int = 1000
     """Documents kept for each query."""
     k1: float = 0.9
     """BM25's saturation of term frequency."""
     b: float = 0.4
     """BM25's strength of length normalisation."""
+    n_postings: int = 3000
+    """Seismic: entries that an inverted list keeps, on average. These defaults and those below are
+    what its guide gives for SPLADE on MS MARCO."""
+    max_fraction: float = 6.0
+    """Seismic: most entries of a list, as a multiple of n_postings."""
+    centroid_fraction: float = 0.2
+    """Seismic: blocks of a list, as a share of its entries."""
+    min_cluster_size: int = 2
+    """Seismic: fewest documents of a block."""
+    summary_energy: float = 0.5
+    """Seismic: share of a block's L1 norm that its summary keeps."""
+    query_cut: int = 10
+    """Seismic: heaviest terms of a query whose lists are read."""
+    heap_factor: float = 0.8
+    """Seismic: how readily blocks are skipped; 0 for none, 1 for all that promise too little."""
+    sorted_summaries: bool = False
+    """Seismic: whether the blocks of a query's first list are read from the most promising one."""
+    n_knn: int = 0
+    """Seismic: nearest neighbours of each document, whose graph refines what was found; 0 for no
+    graph."""
+
+
+ENGINE_OPTIONS: dict[str, tuple[str, ...]] = {
+    "exact": (),
+    "seismic": (
+        "n_postings",
+        "max_fraction",
+        "centroid_fraction",
+        "min_cluster_size",
+        "summary_energy",
+        "query_cut",
+        "heap_factor",
+        "sorted_summaries",
+        "n_knn",
+    ),
+    "bm25": ("k1", "b"),
+}
+"""Which of them each engine reads, beside the depth."""
 
 
 @dataclass(frozen=True, kw_only=True)

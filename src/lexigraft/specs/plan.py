@@ -9,12 +9,12 @@ from typing import Any
 
 from lexigraft.errors import LexigraftError
 from lexigraft.files import read_object
-from lexigraft.specs.base import StageSpec, default_of
+from lexigraft.specs.base import StageSpec
 from lexigraft.specs.chain import Chain
 from lexigraft.specs.checks import check_run
 from lexigraft.specs.claims import check_claims, load_claims
-from lexigraft.specs.columns import THEORY, parse_column
-from lexigraft.specs.config import Config
+from lexigraft.specs.columns import EACH, THEORY, expand_columns, parse_column
+from lexigraft.specs.config import Config, Scale
 from lexigraft.specs.experiments import (
     Experiment,
     PlannedExperiment,
@@ -54,7 +54,7 @@ class Plan:
             value = getattr(spec, field.name)
             if "reads" in field.metadata or field.name == "name":
                 continue
-            if value != default_of(type(spec), field.name):
+            if value != field.default:
                 words += option(field.name, value)
         return shlex.join(words)
 
@@ -132,7 +132,7 @@ def build_plan(config: Config) -> Plan:
         name: load_experiment(config.root, name) for name in experiment_names(config.root)
     }
     check_claims(load_claims(config.root), everything.values())
-    _refuse_two_meanings(everything.values(), config.scale.run)
+    _refuse_two_meanings(everything.values(), config.scale)
     for name in config.experiments:
         experiment = everything[name]
         # Where no row is marked as a main one, all are.
@@ -145,7 +145,7 @@ def build_plan(config: Config) -> Plan:
             name=name,
             title=experiment.title,
             source=experiment.source,
-            columns=experiment.columns,
+            columns=expand_columns(experiment.columns, _sets(config.scale)),
             rows=rows,
             scale=config.scale.name,
             figure=experiment.figure,
@@ -162,15 +162,16 @@ def _planned(
     evaluations = {}
     facts: dict[str, Any] = {}
     where = f"{experiment.path}: row {row.id!r}"
-    if row.deltas is not None:
-        run = with_deltas(config.scale.run, row.deltas)
+    deltas = row.deltas_at(config.scale.name)
+    run = with_deltas(config.scale.run, deltas)
+    if row.deltas is not None and not (row.cited and run.backbone not in config.scale.backbones):
         check_run(run, config.scale, where)
         facts = _facts(run)
         if runs:
             _check_columns(experiment, run)
             _refuse_theory_without_keys(experiment, run, where)
             seeds = config.many if row.seeds == "many" else config.scale.one
-            seeds = (run.seed,) if "seed" in row.deltas else seeds
+            seeds = (run.seed,) if "seed" in deltas else seeds
             seeds = (seeds[0],) if run.lexical else seeds
             for seed in seeds:
                 chain = Chain(dataclasses.replace(run, seed=seed), config.scale, stages)
@@ -180,8 +181,8 @@ def _planned(
         label=row.label,
         group=row.group,
         cited=row.cited,
-        reported=row.reported,
-        reported_spread=row.reported_spread,
+        reported=_expanded(row.reported, experiment, config.scale, row.reported_sets),
+        reported_spread=_expanded(row.reported_spread, experiment, config.scale, {}),
         main=row.main,
         note=row.note,
         teachers=row.teachers,
@@ -190,10 +191,35 @@ def _planned(
     )
 
 
+def _sets(scale: Scale) -> dict[str, list[str]]:
+    """Role to the names of its sets."""
+    return {role: [e.split("/")[1] for e in entries] for role, entries in scale.evaluation.items()}
+
+
+def _expanded(
+    values: tuple[float | None, ...],
+    experiment: Experiment,
+    scale: Scale,
+    of_sets: Mapping[str, float],
+) -> tuple[float | None, ...]:
+    """Values of an experiment's columns as values of the columns that those expand to."""
+    if not values and not of_sets:
+        return ()
+    given = values or (None,) * len(experiment.columns)
+    expanded: list[float | None] = []
+    for key, value in zip(experiment.columns, given, strict=True):
+        if f"/{EACH}." in key:
+            columns = map(parse_column, expand_columns([key], _sets(scale)))
+            expanded += [of_sets.get(column.only) for column in columns]
+        else:
+            expanded.append(value)
+    return tuple(expanded)
+
+
 def _check_columns(experiment: Experiment, run: Run) -> None:
     for key in experiment.columns:
-        metric = parse_column(key).metric
-        if "@" in metric and metric not in run.evaluate.metrics:
+        column = parse_column(key)
+        if column.ranked and column.metric not in run.evaluate.metrics:
             raise LexigraftError(
                 f"{experiment.path}: columns: {key!r} is not among what is measured; allowed: "
                 f"{', '.join(run.evaluate.metrics)} (evaluate.metrics)"
@@ -208,14 +234,14 @@ def _refuse_theory_without_keys(experiment: Experiment, run: Run, where: str) ->
         )
 
 
-def _refuse_two_meanings(experiments: Iterable[Experiment], run: Run) -> None:
+def _refuse_two_meanings(experiments: Iterable[Experiment], scale: Scale) -> None:
     """An id is one run, wherever it stands: claims name rows by it."""
     seen: dict[str, tuple[Run, Path]] = {}
     for experiment in experiments:
         for row in experiment.rows:
             if row.deltas is None:
                 continue
-            found = with_deltas(run, row.deltas)
+            found = with_deltas(scale.run, row.deltas_at(scale.name))
             before, path = seen.setdefault(row.id, (found, experiment.path))
             if before != found:
                 raise LexigraftError(
@@ -225,18 +251,19 @@ def _refuse_two_meanings(experiments: Iterable[Experiment], run: Run) -> None:
 
 
 def _roles(columns: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(column.split(".")[0] for column in columns))
+    return tuple(dict.fromkeys(parse_column(column).role for column in columns))
 
 
 def _facts(run: Run) -> dict[str, Any]:
     return {
         "backbone": "" if run.lexical else run.backbone,
         "head": "bm25" if run.lexical else run.finetune.head,
+        "engine": run.retrieve.engine,
         "target": run.target,
         "adapted": run.adapted,
         "calibrated": run.calibrated,
         "lowercase": run.finetune.lowercase,
-        "distilled": not run.lexical and run.finetune.objective in DISTILLING,
+        "distilled": run.finetuned and not run.lexical and run.finetune.objective in DISTILLING,
     }
 
 

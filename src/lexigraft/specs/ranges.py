@@ -8,17 +8,23 @@ from typing import Any
 
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.base import StageSpec
-from lexigraft.specs.run import Run, axes
+from lexigraft.specs.options import FinetuneOptions
+from lexigraft.specs.run import Run, axis_types
 from lexigraft.specs.stages import BackboneSpec
 
 SHARES = ("mask_probability", "rate")
-UP_TO_ONE = ("b",)
+UP_TO_ONE = ("b", "heap_factor")
+ABOVE_ZERO_UP_TO_ONE = ("centroid_fraction", "summary_energy")
 AT_LEAST_ONE = (
     "steps",
     "batch_size",
     "new_token_weight",
     "probes",
     "depth",
+    "n_postings",
+    "max_fraction",
+    "min_cluster_size",
+    "query_cut",
     "layers",
     "hidden_size",
     "heads",
@@ -58,6 +64,8 @@ def out_of_range(name: str, found: Any) -> str:
         return f"found {found}; allowed: between 0 and 1, both excluded"
     if name in UP_TO_ONE and not 0 <= found <= 1:
         return f"found {found}; allowed: 0 to 1"
+    if name in ABOVE_ZERO_UP_TO_ONE and not 0 < found <= 1:
+        return f"found {found}; allowed: above 0, up to 1"
     if name in AT_LEAST_ONE and found < 1:
         return f"found {found}; allowed: 1 or more"
     if name in AT_LEAST_TWO and found < 2:
@@ -77,9 +85,18 @@ def out_of_range(name: str, found: Any) -> str:
     return ""
 
 
+def head_problem(options: FinetuneOptions) -> str:
+    """A sparse head's option with a dense head; empty if there is none."""
+    for name, alone in (("activation", "log1p"), ("pooling", "max")):
+        found = getattr(options, name)
+        if options.head == "dense" and found != alone:
+            return f"{name}: found {found!r}; allowed with a dense head: {alone}"
+    return ""
+
+
 def run_problem(run: Run) -> str:
     """The first axis of a run that is out of range, and what is wrong; empty if none is."""
-    for axis, _ in axes():
+    for axis in axis_types():
         if problem := out_of_range(axis.split(".")[-1], value(run, axis)):
             return f"{axis}: {problem}"
     return ""

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -35,6 +36,8 @@ class Run:
     """Whether the masked-language-model stage runs."""
     calibrated: bool = False
     """Whether activation potential calibration runs."""
+    finetuned: bool = True
+    """Whether the model is fine-tuned; false encodes it as it is, such as a public SPLADE."""
     teacher_backbone: str = ""
     """Backbone that is the bi-encoder of the dense teacher methods."""
     seed: int = 42
@@ -67,6 +70,12 @@ def axes(record: type[Any] = Run, prefix: str = "") -> Iterator[tuple[str, Any]]
             yield prefix + each.name, hint
 
 
+@cache
+def axis_types() -> Mapping[str, Any]:
+    """`axes` of a run, looked up once: a plan of thousands of rows asks for each."""
+    return dict(axes())
+
+
 def json_type(hint: Any) -> dict[str, Any]:
     """JSON schema of a field's type."""
     origin, arguments = get_origin(hint), get_args(hint)
@@ -82,7 +91,7 @@ def json_type(hint: Any) -> dict[str, Any]:
 
 def deltas_schema() -> dict[str, Any]:
     """Closed JSON schema of deltas on a run, made from the dataclasses so that it cannot lag."""
-    properties = {name: json_type(hint) for name, hint in axes()}
+    properties = {name: json_type(hint) for name, hint in axis_types().items()}
     return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
@@ -92,7 +101,7 @@ def with_deltas(run: Run, deltas: Mapping[str, Any]) -> Run:
     Raises:
         LexigraftError: a name that is no axis. (Types are the schema's affair.)
     """
-    types = dict(axes())
+    types = axis_types()
     for name, value in deltas.items():
         if name not in types:
             raise LexigraftError(f"{name!r} is no field of a run; allowed: {', '.join(types)}")

@@ -18,6 +18,7 @@ from lexigraft.errors import LexigraftError
 from lexigraft.evaluation.efficiency import Activity, flops
 from lexigraft.files import write_json
 from lexigraft.retrieval.vectors import Vectors
+from lexigraft.specs.options import Values
 from lexigraft.specs.stages import EncodeSpec
 from lexigraft.stages.job import Job
 
@@ -41,6 +42,7 @@ def run(spec: EncodeSpec, job: Job) -> None:
             job.checkpoints / name,
             query_length=spec.query_length,
             document_length=spec.document_length,
+            values=spec.values,
         )
         for name in names
     }
@@ -55,12 +57,15 @@ def encode_set(
     *,
     query_length: int,
     document_length: int,
+    values: Values = "float32",
 ) -> dict[str, Any]:
     """Encode one set into `out`; returns its entry of encode.json.
 
     document_length and query_length there are mean active terms, flops is
     `lexigraft.evaluation.flops`; all three are None for a dense encoder. `health` judges documents,
-    `query_health` queries.
+    `query_health` queries, document_bytes is the mean size of a document's vector on disk. All are
+    of the vectors as they are stored. `values` is for documents: queries are encoded when they are
+    asked, not stored.
     """
     label = evaluation_set.name
     documents = encode_to_disk(
@@ -70,6 +75,7 @@ def encode_set(
         "document",
         out,
         checkpoints,
+        values=values,
         description=f"encode {label} documents",
     )
     queries = encode_to_disk(
@@ -90,19 +96,16 @@ def encode_set(
 
 def measure(queries: Vectors, documents: Vectors) -> dict[str, Any]:
     """Efficiency and health of encoded texts."""
-    if not documents.sparse:
-        return {
-            "document_length": None,
-            "query_length": None,
-            "flops": None,
-            "health": _health(documents),
-            "query_health": _health(queries),
+    lengths: dict[str, Any] = {"document_length": None, "query_length": None, "flops": None}
+    if documents.sparse:
+        asked, searched = _activity(queries), _activity(documents)
+        lengths = {
+            "document_length": searched.length,
+            "query_length": asked.length,
+            "flops": flops(asked, searched),
         }
-    asked, searched = _activity(queries), _activity(documents)
-    return {
-        "document_length": searched.length,
-        "query_length": asked.length,
-        "flops": flops(asked, searched),
+    return lengths | {
+        "document_bytes": documents.bytes_on_disk() / max(1, len(documents.ids)),
         "health": _health(documents),
         "query_health": _health(queries),
     }

@@ -18,7 +18,17 @@ from lexigraft.specs.stages import EvaluateSpec
 from lexigraft.stages.job import Job
 
 log = logging.getLogger(__name__)
-MEASURED = ("document_length", "query_length", "flops", "health", "query_health")
+MEASURED = (
+    "document_length",
+    "query_length",
+    "flops",
+    "document_bytes",
+    "health",
+    "query_health",
+    "engine_recall",
+    "engine_recall@10",
+)
+"""What earlier stages measured of a set."""
 COLUMNS = pa.schema(
     [
         ("set", pa.string()),

@@ -3,6 +3,7 @@
 from lexigraft.specs.stages import FinetuneSpec
 from lexigraft.stages.job import Job
 from lexigraft.training.finetune import finetune
+from lexigraft.training.token_cache import shared_token_cache
 
 
 def run(spec: FinetuneSpec, job: Job) -> None:
@@ -15,4 +16,5 @@ def run(spec: FinetuneSpec, job: Job) -> None:
         seed=spec.seed,
         out=job.out,
         checkpoints=job.checkpoints,
+        token_cache=shared_token_cache(),
     )

@@ -13,10 +13,10 @@ from typing import Any
 
 from lexigraft.errors import LexigraftError
 from lexigraft.files import read_object, refuse_taken, sha256_file, whole_folder, write_json
+from lexigraft.locks import alone
 from lexigraft.machine import accelerators, commit, processor, versions
 from lexigraft.specs.base import StageSpec
 from lexigraft.specs.ranges import check_fields
-from lexigraft.stages.locks import alone
 
 log = logging.getLogger(__name__)
 MARKS = (
@@ -28,7 +28,16 @@ MARKS = (
     "queries.jsonl",
 )
 """Files that identify an input's content."""
-RECORDED_PACKAGES = ("lexigraft", "torch", "transformers", "tokenizers", "numpy", "scipy", "bm25s")
+RECORDED_PACKAGES = (
+    "lexigraft",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "numpy",
+    "scipy",
+    "bm25s",
+    "pyseismic-lsr",
+)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from lexigraft.specs.stages import MlmSpec
 from lexigraft.stages.job import Job
 from lexigraft.training.curves import plot_loss
 from lexigraft.training.masked_lm import MaskedLmOptions, train_masked_lm
-from lexigraft.training.packing import CollectionText, shared_token_cache
+from lexigraft.training.packing import CollectionText
 from lexigraft.training.reporting import write_history
+from lexigraft.training.token_cache import shared_token_cache
 
 NEW_TOKENS = "new_tokens.json"
 

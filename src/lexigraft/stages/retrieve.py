@@ -6,12 +6,21 @@ from typing import Any
 from lexigraft.corpora.collection import Collection
 from lexigraft.errors import LexigraftError
 from lexigraft.files import member, read_object, write_json
-from lexigraft.retrieval.engines import search
+from lexigraft.retrieval.engines import engine_recall, search
 from lexigraft.retrieval.hits import Hits, write_rankings
+from lexigraft.specs.options import ENGINE_OPTIONS, RetrieveOptions
 from lexigraft.specs.stages import RetrieveSpec
 from lexigraft.stages.job import Job
 
-MEASURED = ("document_length", "query_length", "flops", "health", "query_health")
+MEASURED = (
+    "document_length",
+    "query_length",
+    "flops",
+    "document_bytes",
+    "health",
+    "query_health",
+)
+"""What the encoder measured of a set."""
 
 
 def run(spec: RetrieveSpec, job: Job) -> None:
@@ -34,14 +43,18 @@ def run(spec: RetrieveSpec, job: Job) -> None:
                 raise LexigraftError(f"{vectors / 'encode.json'}: no vectors of the set {name!r}")
             folder = vectors / name if vectors else None
             hits = search(evaluation_set, folder, spec)
-            facts[name] = describe(hits, encoded.get(name))
+            recall = engine_recall(hits, evaluation_set, folder, spec)
+            facts[name] = describe(hits, encoded.get(name)) | recall
             yield name, hits
 
     write_rankings(job.out / "rankings.parquet", rankings())
-    record: dict[str, Any] = {"engine": spec.engine, "depth": spec.depth}
-    if spec.engine == "bm25":
-        record |= {"k1": spec.k1, "b": spec.b}
-    write_json(job.out / "retrieve.json", record | {"sets": facts})
+    write_json(job.out / "retrieve.json", settings(spec) | {"sets": facts})
+
+
+def settings(options: RetrieveOptions) -> dict[str, Any]:
+    """The engine, its depth and the options that it reads."""
+    names = ("engine", "depth", *ENGINE_OPTIONS[options.engine])
+    return {name: getattr(options, name) for name in names}
 
 
 def describe(hits: Hits, encoded: dict[str, Any] | None) -> dict[str, Any]:

@@ -11,18 +11,17 @@ from lexigraft.corpora.evaluation_set import EvaluationSet
 from lexigraft.encoders.loading import load_encoder
 from lexigraft.errors import LexigraftError
 from lexigraft.files import refuse_taken, whole_folder, write_json
-from lexigraft.retrieval.engines import refuse_unknown_engine, search
+from lexigraft.locks import alone
+from lexigraft.retrieval.engines import engine_recall, refuse_unknown_engine, search
 from lexigraft.retrieval.hits import Hits, write_rankings
 from lexigraft.specs.options import RetrieveOptions
 from lexigraft.specs.stages import EvaluateSpec
 from lexigraft.stages.encode import device, encode_set
 from lexigraft.stages.evaluate import measure, write_results
 from lexigraft.stages.job import provenance
-from lexigraft.stages.locks import alone
-from lexigraft.stages.retrieve import describe
+from lexigraft.stages.retrieve import describe, settings
 
 log = logging.getLogger(__name__)
-EXACT = RetrieveOptions()
 BM25 = RetrieveOptions(engine="bm25")
 METRICS = EvaluateSpec(collection="-", run="-").metrics
 SELF_MATCH_SETS = ("arguana", "quora")
@@ -65,15 +64,19 @@ def evaluate_model(
         encoder = load_encoder(model, device=device())
         checkpoints = out.with_name(f".{out.name}.checkpoints")
         vectors = checkpoints / "vectors"
-        lengths = {
+        lengths: dict[str, Any] = {
             "query_length": query_length or encoder.default_length("query"),
             "document_length": document_length or encoder.default_length("document"),
         }
         encoded = encode_set(encoder, evaluation_set, vectors, checkpoints / "shards", **lengths)
-        hits = search(evaluation_set, vectors, EXACT)
-        record = {"engine": engine, "model": str(model), "dataset": str(dataset), "split": split}
+        options = RetrieveOptions(engine=engine)  # type: ignore[arg-type]
+        hits = search(evaluation_set, vectors, options)
+        described = describe(hits, encoded)
+        described |= engine_recall(hits, evaluation_set, vectors, options)
+        record = settings(options) | {"model": str(model)}
+        record |= {"dataset": str(dataset), "split": split}
         inputs = {"model": model, "dataset": dataset}
-        facts = _write(evaluation_set, hits, encoded, out, record | lengths, inputs, start)
+        facts = _write(evaluation_set, hits, described, out, record | lengths, inputs, start)
         shutil.rmtree(checkpoints, ignore_errors=True)
     return facts
 
@@ -87,11 +90,11 @@ def evaluate_bm25(*, dataset: Path, split: str = "test", out: Path) -> dict[str,
     refuse_taken(out, [dataset])
     start = time.time()
     evaluation_set = _read(dataset, split)
-    record = {"engine": "bm25", "k1": BM25.k1, "b": BM25.b}
-    record |= {"dataset": str(dataset), "split": split}
+    record = settings(BM25) | {"dataset": str(dataset), "split": split}
     with alone(out):
         hits = search(evaluation_set, None, BM25)
-        return _write(evaluation_set, hits, None, out, record, {"dataset": dataset}, start)
+        described = describe(hits, None) | engine_recall(hits, evaluation_set, None, BM25)
+        return _write(evaluation_set, hits, described, out, record, {"dataset": dataset}, start)
 
 
 def _read(dataset: Path, split: str) -> EvaluationSet:
@@ -104,20 +107,17 @@ def _read(dataset: Path, split: str) -> EvaluationSet:
 def _write(
     evaluation_set: EvaluationSet,
     hits: Hits,
-    encoded: dict[str, Any] | None,
+    described: dict[str, Any],
     out: Path,
     record: dict[str, Any],
     inputs: Mapping[str, Path],
     start: float,
 ) -> dict[str, Any]:
     name = evaluation_set.name
-    described = describe(hits, encoded)
     facts, evaluation = measure(evaluation_set, hits.run(), METRICS, described)
     with whole_folder(out) as partial:
         write_rankings(partial / "rankings.parquet", iter([(name, hits)]))
-        write_json(
-            partial / "retrieve.json", record | {"depth": EXACT.depth, "sets": {name: described}}
-        )
+        write_json(partial / "retrieve.json", record | {"sets": {name: described}})
         write_results(partial, {name: facts}, {name: evaluation})
         write_json(partial / "provenance.json", provenance(inputs, start))
     measured = ", ".join(f"{metric} {facts[metric]:.4f}" for metric in METRICS)

@@ -6,18 +6,23 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from lexigraft.corpora.collection import Collection
+import numpy as np
+from transformers import PreTrainedTokenizerFast
+
+from lexigraft.corpora.collection import Collection, TrainingPairs
 from lexigraft.encoders.masked_lm import load_masked_lm
 from lexigraft.encoders.saving import refuse_long_input, save_encoder
 from lexigraft.encoders.tokenizers import lowercase_tokenizer
 from lexigraft.errors import LexigraftError
 from lexigraft.files import sha256_file, write_json
 from lexigraft.specs.options import DISTILLING, FinetuneOptions
+from lexigraft.specs.ranges import head_problem
 from lexigraft.training.finetune_trainer import FinetuneTrainer, first_collapse, tell_health
-from lexigraft.training.pairs import PairSampler, StepDataset, TokenisedTexts
+from lexigraft.training.pairs import PairSampler, StepDataset
 from lexigraft.training.reporting import write_history
 from lexigraft.training.resume import training_arguments
 from lexigraft.training.scores import PairScores
+from lexigraft.training.tokenised_texts import TokenisedTexts
 
 PROBE_TEXTS = 256
 """Training documents on which health is measured before and after."""
@@ -33,6 +38,7 @@ def finetune(
     seed: int,
     out: Path,
     checkpoints: Path,
+    token_cache: Path | None = None,
 ) -> dict[str, Any]:
     """Train an encoder and write it to `out`, with training.jsonl and finetune.json.
 
@@ -48,6 +54,8 @@ def finetune(
         seed: data order and dropout.
         out: folder that is filled.
         checkpoints: folder from which a killed training goes on.
+        token_cache: folder for the tokens of the pairs, `checkpoints` by default; trainings that
+            share one tokenise a collection once.
 
     Returns:
         The content of finetune.json.
@@ -73,8 +81,9 @@ def finetune(
         scores = PairScores(
             teacher_folder / "scores.parquet", sampler.query_ids, sampler.document_ids
         )
-    documents = TokenisedTexts(tokenizer, list(pairs.documents.values()), options.document_length)
-    queries = TokenisedTexts(tokenizer, list(pairs.queries.values()), options.query_length)
+    queries, documents = _tokenised(tokenizer, pairs, sampler, options, token_cache or checkpoints)
+    # Nine million texts of MS MARCO: from here on their tokens are read from disk.
+    del pairs
     arguments = training_arguments(
         checkpoints,
         steps=options.steps,
@@ -109,6 +118,8 @@ def finetune(
     tell_health("after fine-tuning", after)
     summary = {
         "head": options.head,
+        "activation": options.activation,
+        "pooling": options.pooling,
         "objective": options.objective,
         "queries": sampler.queries,
         "queries_left_out": sampler.left_out,
@@ -118,13 +129,50 @@ def finetune(
         "final": history[-1] if history else None,
     }
     if trainer.is_world_process_zero():
-        save_encoder(model, tokenizer, out, head=options.head)
+        save_encoder(
+            model,
+            tokenizer,
+            out,
+            head=options.head,
+            activation=options.activation,
+            pooling=options.pooling,
+        )
         write_history(out / "training.jsonl", history)
         write_json(out / "finetune.json", summary)
     return summary
 
 
+def _tokenised(
+    tokenizer: PreTrainedTokenizerFast,
+    pairs: TrainingPairs,
+    sampler: PairSampler,
+    options: FinetuneOptions,
+    folder: Path,
+) -> tuple[TokenisedTexts, TokenisedTexts]:
+    """Queries and documents; of a large collection only what the steps may draw or the probe."""
+    query_places, document_places = sampler.drawn(options.steps)
+    queries = TokenisedTexts(
+        tokenizer,
+        list(pairs.queries.values()),
+        options.query_length,
+        folder,
+        places=query_places,
+        kind="queries",
+    )
+    documents = TokenisedTexts(
+        tokenizer,
+        list(pairs.documents.values()),
+        options.document_length,
+        folder,
+        places=np.union1d(document_places, sampler.probe(PROBE_TEXTS)),
+        kind="documents",
+    )
+    return queries, documents
+
+
 def _refuse_contradictions(options: FinetuneOptions, teacher_folder: Path | None) -> None:
+    if problem := head_problem(options):
+        raise LexigraftError(problem)
     if options.objective in DISTILLING:
         if teacher_folder is None:
             raise LexigraftError(

@@ -45,7 +45,7 @@ class FinetuneTrainer(ResumableTrainer):
     ) -> None:
         super().__init__(model, arguments, dataset, identity=identity, description="fine-tune")
         self.options = options
-        self._encode = text_encoder(model, options.head)
+        self._encode = text_encoder(model, options.head, options.activation, options.pooling)
         self._sums: dict[str, Tensor] = {}
         self._steps_summed = 0
         self._last: tuple[StepLoss, Tensor] | None = None

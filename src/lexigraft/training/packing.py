@@ -10,7 +10,6 @@ The stream is kept in a memory-mapped file named by a hash of the tokenizer and 
 
 import hashlib
 import itertools
-import json
 import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +26,7 @@ from lexigraft.corpora import Collection
 from lexigraft.errors import LexigraftError
 from lexigraft.files import sha256_file, whole_file
 from lexigraft.progress import track
+from lexigraft.training.token_cache import id_type, tokenizer_state, uncut_backend
 
 FORMAT = "1"
 """Raised when the meaning of a token file changes."""
@@ -57,7 +57,7 @@ def token_stream(
     """
     if iter(texts) is texts:
         raise TypeError("texts: an iterator can be read once only, a list or the like is needed")
-    dtype = np.dtype(np.uint16 if max(tokenizer.get_vocab().values()) < 2**16 else np.uint32)
+    dtype = id_type(tokenizer)
     backend = _plain_backend(tokenizer)
     key = _stream_key(texts, backend, tokenizer)
     path = folder / f"tokens-{key[:20]}.{dtype.name}"
@@ -73,15 +73,6 @@ def token_stream(
     if not path.stat().st_size:
         raise LexigraftError("masked-language-model training: the collection holds no text")
     return np.memmap(path, dtype=dtype, mode="r"), key
-
-
-def shared_token_cache() -> Path | None:
-    """`$LEXIGRAFT_CACHE/tokens`: where trainings on the same text share its tokens, if it is set.
-
-    Otherwise each training keeps them beside its checkpoints, and they go when it has ended.
-    """
-    folder = os.environ.get("LEXIGRAFT_CACHE", "")
-    return Path(folder) / "tokens" if folder else None
 
 
 class PackedSequences:
@@ -113,9 +104,7 @@ class PackedSequences:
 
 def _plain_backend(tokenizer: PreTrainedTokenizerFast) -> Tokenizer:
     """A copy that neither cuts nor pads, and reads special tokens in a text as text."""
-    backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-    backend.no_truncation()
-    backend.no_padding()
+    backend = uncut_backend(tokenizer)
     backend.encode_special_tokens = True
     return backend
 
@@ -124,9 +113,7 @@ def _stream_key(
     texts: Iterable[str], backend: Tokenizer, tokenizer: PreTrainedTokenizerFast
 ) -> str:
     digest = hashlib.sha256()
-    # Parsed and written again: the order of its vocabulary is the only thing that varies.
-    state = json.dumps(json.loads(backend.to_str()), sort_keys=True)
-    for part in (FORMAT, state, str(tokenizer.sep_token_id)):
+    for part in (FORMAT, tokenizer_state(backend), str(tokenizer.sep_token_id)):
         digest.update(part.encode() + b"\0")
     for text in texts:
         digest.update(text.encode("utf-8", "surrogatepass") + b"\0")

@@ -11,16 +11,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 from torch.utils.data import Dataset
-from transformers import PreTrainedTokenizerFast
 
 from lexigraft.corpora.collection import TrainingPairs
 from lexigraft.errors import LexigraftError
 from lexigraft.training.scores import PairScores
+from lexigraft.training.tokenised_texts import TokenisedTexts
 
-TOKEN_CACHE_TEXTS = 200_000
-"""Texts whose tokens are kept: some 100 MB at 128 tokens."""
 QUERIES_IN_A_PART = 10_000
 """Of the check that no teacher score is missing: MS MARCO has 100 million pairs to look up."""
 
@@ -107,6 +104,20 @@ class PairSampler:
             listed = [np.concatenate([self.positives[q], self.candidates[q]]) for q in own]
             yield np.repeat(np.array(own), [len(d) for d in listed]), np.concatenate(listed)
 
+    def drawn(self, steps: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The queries that so many steps draw, and every document that they may draw with them.
+
+        Both are positions in rising order. Once every query has its turn, they are the same for
+        every seed.
+        """
+        places = steps * self.batch_size
+        visited = self._usable if places >= self.queries else self._order(0)[:places]
+        chosen = np.zeros(len(self.document_ids), np.bool_)
+        for query in visited.tolist():
+            chosen[self.positives[query]] = True
+            chosen[self.candidates[query]] = True
+        return np.sort(visited), np.flatnonzero(chosen)
+
     def further_positives(self, pairs: StepPairs) -> NDArray[np.bool_]:
         """Where document m of the step is a positive of query b besides its own target: (B, M).
 
@@ -122,48 +133,11 @@ class PairSampler:
 
     def _at(self, epoch: int, place: int) -> int:
         if self._epoch[0] != epoch:
-            generator = np.random.default_rng([self.seed, 0, epoch])
-            self._epoch = (epoch, generator.permutation(self._usable))
+            self._epoch = (epoch, self._order(epoch))
         return int(self._epoch[1][place])
 
-
-class TokenisedTexts:
-    """Token ids of texts, cut to `length` (special tokens included), made when first needed."""
-
-    def __init__(self, tokenizer: PreTrainedTokenizerFast, texts: list[str], length: int) -> None:
-        self._tokenizer = tokenizer
-        self._texts = texts
-        self._length = length
-        self._cache: dict[int, NDArray[np.int32]] = {}
-
-    def batch(self, places: list[int]) -> dict[str, Tensor]:
-        """Token ids and attention mask of the texts at `places`, padded to the longest: (N, L)."""
-        fresh = [place for place in dict.fromkeys(places) if place not in self._cache]
-        if len(self._cache) + len(fresh) > TOKEN_CACHE_TEXTS:
-            self._cache.clear()
-            fresh = list(dict.fromkeys(places))
-        if fresh:
-            encoded = self._tokenizer(
-                [self._texts[place] for place in fresh],
-                truncation=True,
-                max_length=self._length,
-                return_attention_mask=False,
-                return_token_type_ids=False,
-            )["input_ids"]
-            for place, ids in zip(fresh, encoded, strict=True):
-                self._cache[place] = np.array(ids, np.int32)
-        return pad([self._cache[place] for place in places], self._tokenizer.pad_token_id)
-
-
-def pad(sequences: list[NDArray[np.int32]], pad_id: int) -> dict[str, Tensor]:
-    """Right-padded `input_ids` and `attention_mask`, int64 (N, L)."""
-    length = max(1, *map(len, sequences))
-    ids_NL = np.full((len(sequences), length), pad_id, np.int64)
-    mask_NL = np.zeros((len(sequences), length), np.int64)
-    for row, sequence in enumerate(sequences):
-        ids_NL[row, : len(sequence)] = sequence
-        mask_NL[row, : len(sequence)] = 1
-    return {"input_ids": torch.from_numpy(ids_NL), "attention_mask": torch.from_numpy(mask_NL)}
+    def _order(self, epoch: int) -> NDArray[np.int64]:
+        return np.random.default_rng([self.seed, 0, epoch]).permutation(self._usable)
 
 
 class StepDataset(Dataset[dict[str, Any]]):

@@ -1,9 +1,10 @@
-"""Exact search: `search_matrices` against scipy's sparse product, and against bm25s' kernel.
+"""Exact search: in one call against scipy's sparse product, with an index against bm25s' kernel.
 
 A vector has one entry in each of its strata, consecutive ranges of the vocabulary that grow
 linearly: document frequencies fall off like Zipf's, and no entry comes twice.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,15 @@ SMALL = {
 
 
 def ours(*, depth: int, **size: int) -> Work:
-    """Blocks of documents, queries in chunks over threads."""
-    return _ours(*_material(**size), depth)
+    """Blocks of documents, queries in chunks over threads; no index beforehand."""
+    from lexigraft.retrieval.exact import search_matrices
+
+    queries_QV, documents_NV = _material(**size)
+    query_ids, document_ids = ids("q", queries_QV), ids("d", documents_NV)
+    return Work(
+        lambda: search_matrices(queries_QV, query_ids, [documents_NV], document_ids, depth),
+        lambda hits: {"scores": padded(hits.scores, depth)},
+    )
 
 
 def scipy_product(*, depth: int, **size: int) -> Work:
@@ -48,10 +56,17 @@ def scipy_product(*, depth: int, **size: int) -> Work:
 
 
 def ours_unweighted(*, depth: int, **size: int) -> Work:
-    """The same search with query weights of 1."""
+    """An index made beforehand, query weights of 1."""
+    from lexigraft.retrieval.exact import ExactIndex
+
     queries_QV, documents_NV = _material(**size)
     queries_QV.data[:] = 1
-    return _ours(queries_QV, documents_NV, depth)
+    index = ExactIndex([documents_NV], ids("d", documents_NV))
+    query_ids = ids("q", queries_QV)
+    return Work(
+        lambda: index.search(queries_QV, query_ids, depth),
+        lambda hits: {"scores": padded(hits.scores, depth)},
+    )
 
 
 def bm25s_kernel(*, depth: int, **size: int) -> Work:
@@ -82,21 +97,17 @@ def bm25s_kernel(*, depth: int, **size: int) -> Work:
     )
 
 
-def _ours(queries_QV: Any, documents_NV: Any, depth: int) -> Work:
-    from lexigraft.retrieval.exact import search_matrices
+def ids(letter: str, matrix: Any) -> list[str]:
+    """An id for each row."""
+    return [f"{letter}{row:07d}" for row in range(matrix.shape[0])]
 
-    query_ids = [f"q{i}" for i in range(queries_QV.shape[0])]
-    document_ids = [f"d{i:07d}" for i in range(documents_NV.shape[0])]
 
-    def arrays(hits: Any) -> dict[str, Any]:
-        scores_QK = np.zeros((len(query_ids), depth), dtype=np.float32)
-        for row, scores in zip(scores_QK, hits.scores, strict=True):
-            row[: len(scores)] = scores
-        return {"scores": scores_QK}
-
-    return Work(
-        lambda: search_matrices(queries_QV, query_ids, [documents_NV], document_ids, depth), arrays
-    )
+def padded(scores: Sequence[Any], depth: int) -> Any:
+    """Each query's scores as a row (Q, depth), with zeros where it has fewer."""
+    scores_QK = np.zeros((len(scores), depth), dtype=np.float32)
+    for row_K, found in zip(scores_QK, scores, strict=True):
+        row_K[: len(found)] = found
+    return scores_QK
 
 
 def _material(

@@ -25,8 +25,9 @@ def ours(**size: int) -> Work:
     from lexigraft.encoders.loading import load_encoder
     from lexigraft.specs.options import FinetuneOptions
     from lexigraft.training.finetune_trainer import FinetuneTrainer
-    from lexigraft.training.pairs import PairSampler, StepDataset, TokenisedTexts
+    from lexigraft.training.pairs import PairSampler, StepDataset
     from lexigraft.training.resume import training_arguments
+    from lexigraft.training.tokenised_texts import TokenisedTexts
 
     folder, columns = _material(**size)
     encoder = load_encoder(folder)
@@ -48,10 +49,13 @@ def ours(**size: int) -> Work:
         batch_size=len(triplets),
         steps=STEPS,
     )
+    texts = ((pairs.queries, size["query_longest"]), (pairs.documents, size["longest"]))
     dataset = StepDataset(
         PairSampler(pairs, batch_size=len(triplets), negatives=1, seed=0),
-        TokenisedTexts(encoder.tokenizer, list(pairs.queries.values()), size["query_longest"]),
-        TokenisedTexts(encoder.tokenizer, list(pairs.documents.values()), size["longest"]),
+        *(
+            TokenisedTexts(encoder.tokenizer, list(own.values()), length, folder)
+            for own, length in texts
+        ),
         steps=STEPS,
     )
     arguments = training_arguments(

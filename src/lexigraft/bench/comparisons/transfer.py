@@ -2,8 +2,8 @@
 
 The peer is the loop of deepfocus (Dobler and de Melo, 2023, "FOCUS"): the cosines of all new tokens
 to all anchors at once, then row by row the sparsemax and the mix of those anchors that have weight.
-Its own function takes the cosines with fastdist, which torch's matrix product outruns; here they are
-torch's. A loop that takes each row's cosines by itself is slower still.
+Its own function takes the cosines with fastdist, which torch's matrix product outruns; here they
+are torch's. A loop that takes each row's cosines by itself is slower still.
 """
 
 from dataclasses import dataclass
