@@ -142,8 +142,8 @@ def test_the_theory_is_measured_on_the_models_of_the_tables(root: Path, undistur
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     shown = done.stdout + done.stderr
-    assert "rule theory:" in shown
-    assert "rule finetune:" not in shown
+    assert "(Rule: theory)" in shown
+    assert "(Rule: finetune)" not in shown
     with Path(targets[0]).open(encoding="utf-8", newline="") as stream:
         cells = [cell for cell in csv.DictReader(stream) if cell["status"] == "run"]
     own, folded = (
