@@ -233,6 +233,28 @@ def claims(
 
 @app.command()
 @told_in_one_sentence
+def tables(
+    *,
+    coverage: Annotated[
+        bool, typer.Option("--coverage", help="Every row, against the paper's.")
+    ] = False,
+    scale: Scale = "mini",
+    rows: Rows = "all",
+) -> None:
+    """List the experiments that there are, or with --coverage what becomes of each row."""
+    from lexigraft.report.coverage import coverage as text
+    from lexigraft.specs.experiments import experiment_names
+
+    plan = _plan(scale, rows, Path("results"), experiment_names(Path.cwd()), [])
+    if coverage:
+        print(text(plan.experiments.values()))
+        return
+    for name, experiment in plan.experiments.items():
+        print(f"{name:12} {experiment.title}")
+
+
+@app.command()
+@told_in_one_sentence
 def index(
     *,
     scale: Scale = "mini",

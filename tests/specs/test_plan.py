@@ -110,6 +110,11 @@ def test_every_axis_of_a_run_can_be_stated_in_yaml() -> None:
             {"retrieve.engine": "seismic", "finetune.head": "dense"},
             "retrieve.engine: seismic searches sparse vectors; a dense head needs exact",
         ),
+        (
+            {"retrieve.engine": "bm25", "retrieve.query_cut": 5},
+            "retrieve.query_cut: found 5; read by seismic only, the engine is bm25",
+        ),
+        ({"retrieve.k1": 1.2}, "retrieve.k1: found 1.2; read by bm25 only, the engine is exact"),
         ({"retrieve.n_postings": 0}, "retrieve.n_postings: found 0; allowed: 1 or more"),
         ({"retrieve.max_fraction": 0.5}, "retrieve.max_fraction: found 0.5; allowed: 1 or more"),
         ({"retrieve.min_cluster_size": 0}, "min_cluster_size: found 0; allowed: 1 or more"),
@@ -120,6 +125,15 @@ def test_every_axis_of_a_run_can_be_stated_in_yaml() -> None:
         ({"retrieve.n_knn": -1}, "retrieve.n_knn: found -1; allowed: 0 or more"),
         ({"retrieve.b": 1.5}, "retrieve.b: found 1.5; allowed: 0 to 1"),
         ({"retrieve.k1": -0.1}, "retrieve.k1: found -0.1; allowed: 0 or more"),
+        (
+            {"finetune.head": "dense", "finetune.query_encoder": "idf"},
+            "finetune.query_encoder: found 'idf'; allowed with a dense head: model",
+        ),
+        (
+            {"finetune.query_learning_rate": 0.0},
+            "finetune.query_learning_rate: found 0.0; allowed: above 0",
+        ),
+        ({"finetune.l0_threshold": -1}, "finetune.l0_threshold: found -1; allowed: 0 or more"),
         ({"encode.query_length": 2}, "encode.query_length: found 2; allowed: 3 or more"),
     ],
 )
@@ -228,6 +242,14 @@ def test_what_could_not_be_told_at_the_end_is_refused_at_the_start(
     assert sentence in str(refused.value)
 
 
+def test_a_scale_may_state_options_for_some_of_its_rows(root: Path) -> None:
+    scale = load_scale(root, "paper")
+    stated = {"retrieve.engine": "seismic", "retrieve.query_cut": 20}
+    scale = replace(scale, run=with_deltas(scale.run, stated))
+    check_run(with_deltas(scale.run, {"retrieve.engine": "bm25"}), scale, "x")
+    check_run(with_deltas(scale.run, {"retrieve.heap_factor": 0.5}), scale, "x")
+
+
 def test_the_engine_is_an_axis_of_search_alone(root: Path, tmp_path: Path) -> None:
     head = "columns: [zero_shot.ndcg@10, zero_shot.engine_recall, zero_shot.engine_recall@10]\n"
     mine(tmp_path, root, head + "sweep: {retrieve.engine: [exact, seismic]}\n")
@@ -238,6 +260,16 @@ def test_the_engine_is_an_axis_of_search_alone(root: Path, tmp_path: Path) -> No
     assert sum("--engine seismic" in plan.options(i) for i in of_stage(plan, "retrieve")) == sets
     facts = [row.facts["engine"] for row in plan.experiments["mine"].rows]
     assert facts == ["exact", "seismic"]
+
+
+def test_values_of_vectors_are_an_axis_of_encoding_alone(root: Path) -> None:
+    before = planned(root, scale="mini", experiments=["table2"])
+    after = planned(root, scale="mini", experiments=["table2", "vectors"])
+    new = [spec for identity, spec in after.stages.items() if identity not in before.stages]
+    # float32 is the default, so it is table 2's run; mini has one collection.
+    assert sorted(spec.stage for spec in new) == sorted(["encode", "retrieve", "evaluate"] * 2)
+    values = [spec.record()["values"] for spec in new if spec.stage == "encode"]
+    assert values == ["float16", "int8"]
 
 
 def test_the_seed_is_an_axis_too(root: Path, tmp_path: Path) -> None:

@@ -65,3 +65,14 @@ def test_a_row_without_keys_is_refused(root: Path, tmp_path: Path, deltas: str, 
     (folder / "experiments" / "t.yaml").write_text(ROWS % deltas)
     with pytest.raises(LexigraftError, match=f"row 'x': found the head {head}; columns of theory"):
         planned(tmp_path, "t")
+
+
+def test_the_inference_free_row_is_the_model_of_table_8(root: Path) -> None:
+    for scale in ("mini", "paper"):
+        plan = planned(root, "table8", "theory", scale=scale, rows="all")
+        rows = {row.id: row for each in plan.experiments.values() for row in each.rows}
+        ((theory, _),) = rows["theory-inference-free"].evaluations[42]["theory"]
+        ((evaluation, _), *_) = rows["inference-free-modernbert"].evaluations[42]["zero_shot"]
+        ranked = plan.stages[plan.stages[evaluation].inputs()["run"]]
+        encoded = plan.stages[ranked.inputs()["vectors"]]
+        assert plan.stages[theory].inputs()["model"] == encoded.inputs()["model"]

@@ -1,3 +1,4 @@
+# Reports take seconds, which is not worth a submission to a cluster: they are made where Snakemake runs.
 rule table:
     # An experiment's rows: ours beside the reported values.
     input:
@@ -13,7 +14,6 @@ rule table:
         tex=f"{RESULTS}/tables/{{experiment}}.tex",
     log:
         f"{RESULTS}/logs/table/{{experiment}}.log",
-    # Seconds: not worth a submission to a cluster.
     localrule: True
     conda:
         "../../envs/cpu.yaml"
@@ -37,7 +37,6 @@ rule figure:
         svg=f"{RESULTS}/figures/{{experiment}}.svg",
     log:
         f"{RESULTS}/logs/figure/{{experiment}}.log",
-    # Seconds: not worth a submission to a cluster.
     localrule: True
     conda:
         "../../envs/cpu.yaml"
@@ -59,7 +58,6 @@ rule claims:
         ),
     log:
         f"{RESULTS}/logs/claims.log",
-    # Seconds: not worth a submission to a cluster.
     localrule: True
     conda:
         "../../envs/cpu.yaml"
@@ -81,6 +79,7 @@ rule index:
         f"{RESULTS}/index.html",
     log:
         f"{RESULTS}/logs/index.log",
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
     params:

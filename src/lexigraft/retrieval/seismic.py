@@ -33,8 +33,8 @@ CHUNK_HITS = 1 << 18
 class SeismicIndex:
     """Documents ready to be searched many times, as `lexigraft.retrieval.exact.ExactIndex`.
 
-    All documents lie in memory in Seismic's form while it is built: 4 bytes a non-zero entry (6
-    above 65,536 dimensions) and about 4 bytes a posting, `n_postings` a dimension at most.
+    All documents and the summaries of all blocks lie in memory. While it is built, that was some 40
+    bytes a non-zero entry where lists keep 15 % of the entries (docs/search.md).
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.config import Scale
-from lexigraft.specs.options import DISTILLING
+from lexigraft.specs.options import DISTILLING, ENGINE_OPTIONS
 from lexigraft.specs.ranges import head_problem, run_problem, value
 from lexigraft.specs.run import Run
 
@@ -14,7 +14,8 @@ def check_run(run: Run, scale: Scale, where: str) -> None:
         LexigraftError: the message starts with `where` and names the field, the value found and
             what is allowed.
     """
-    problem = run_problem(run) or _names(run, scale) or _combination(run) or _lengths(run, scale)
+    problem = run_problem(run) or _names(run, scale) or _combination(run)
+    problem = problem or _unread(run, scale) or _lengths(run, scale)
     if problem:
         raise LexigraftError(f"{where}: {problem}")
 
@@ -47,6 +48,19 @@ def _combination(run: Run) -> str:
         return f"target: found {run.target!r}, the backbone itself; allowed: another vocabulary"
     if run.finetune.objective in DISTILLING and run.finetune.negatives < 1:
         return f"finetune.negatives: found 0; {run.finetune.objective} needs 1 or more"
+    return ""
+
+
+def _unread(run: Run, scale: Scale) -> str:
+    """An option of another engine than the one that searches; a scale may state it for its rows."""
+    engine = run.retrieve.engine
+    for reader, names in ENGINE_OPTIONS.items():
+        for name in names:
+            found = getattr(run.retrieve, name)
+            if reader != engine and found != getattr(scale.run.retrieve, name):
+                return (
+                    f"retrieve.{name}: found {found}; read by {reader} only, the engine is {engine}"
+                )
     return ""
 
 

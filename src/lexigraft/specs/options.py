@@ -17,6 +17,8 @@ Values = Literal["float32", "float16", "int8"]
 Head = Literal["splade", "dense"]
 Activation = Literal["log1p", "double_log"]
 Pooling = Literal["max", "sum"]
+QueryEncoder = Literal["model", "uniform", "idf", "learned"]
+"""model: queries go through the model as documents do; the others are inference-free."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +130,16 @@ class FinetuneOptions:
     """Steps of linear warm-up."""
     weight_decay: float = 0.01
     """Decoupled weight decay."""
+    query_encoder: QueryEncoder = "model"
+    """model: the model itself. The others need none: a query is the bag of its tokens, each with a
+    weight of 1 (uniform), its IDF in the training documents (idf), or one that starts there and
+    is trained (learned). Sparse heads only."""
+    query_learning_rate: float = 1e-3
+    """Peak for learned query weights, on the same schedule: numbers of 1 to 10, each alone, which
+    the model's own rate would hardly move."""
+    l0_threshold: int = 0
+    """Documents of at most so many active terms are not penalised by FLOPS (l0 mask); 0 penalises
+    all."""
 
 
 @dataclass(frozen=True, kw_only=True)

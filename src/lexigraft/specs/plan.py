@@ -164,7 +164,9 @@ def _planned(
     where = f"{experiment.path}: row {row.id!r}"
     deltas = row.deltas_at(config.scale.name)
     run = with_deltas(config.scale.run, deltas)
-    if row.deltas is not None and not (row.cited and run.backbone not in config.scale.backbones):
+    if row.cited and run.backbone not in config.scale.backbones:
+        facts = {"missing": run.backbone}
+    elif row.deltas is not None:
         check_run(run, config.scale, where)
         facts = _facts(run)
         if runs:

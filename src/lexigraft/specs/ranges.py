@@ -34,7 +34,7 @@ AT_LEAST_ONE = (
 )
 AT_LEAST_TWO = ("draws",)
 UP_TO_HALF = ("failure_probability",)
-ABOVE_ZERO = ("score_scale", "budget", "lipschitz")
+ABOVE_ZERO = ("score_scale", "budget", "lipschitz", "query_learning_rate")
 LENGTHS = ("length", "query_length", "document_length")
 SHORTEST_LENGTH = 3
 """Tokens of an input: one between two special ones. Tokenizers do not cut to fewer."""
@@ -87,7 +87,8 @@ def out_of_range(name: str, found: Any) -> str:
 
 def head_problem(options: FinetuneOptions) -> str:
     """A sparse head's option with a dense head; empty if there is none."""
-    for name, alone in (("activation", "log1p"), ("pooling", "max")):
+    sparse = (("activation", "log1p"), ("pooling", "max"), ("query_encoder", "model"))
+    for name, alone in sparse:
         found = getattr(options, name)
         if options.head == "dense" and found != alone:
             return f"{name}: found {found!r}; allowed with a dense head: {alone}"

@@ -20,7 +20,6 @@ FULL = {
     "queries": 500,
     "query_terms": 30,
     "n_postings": 130,
-    "heap_percent": 100,
 }
 SMALL = {
     "vocabulary": 300,
@@ -30,7 +29,6 @@ SMALL = {
     "queries": 5,
     "query_terms": 6,
     "n_postings": 400,
-    "heap_percent": 10,
 }
 LEAST_RECALL = 0.97
 
@@ -91,7 +89,8 @@ def _material(
     return parts, made.queries(queries, query_terms), vocabulary
 
 
-def _comparison(name: str, depth: int, query_cut: int) -> Comparison:
+def _comparison(name: str, depth: int, **tuned: int) -> Comparison:
+    everything = {"query_cut": SMALL["query_terms"], "heap_percent": 10}
     return Comparison(
         name=name,
         title="exact search, {documents:,} documents of {document_terms} terms with topics, "
@@ -100,8 +99,8 @@ def _comparison(name: str, depth: int, query_cut: int) -> Comparison:
         ours=ours,
         theirs=seismic,
         sizes={
-            "full": FULL | {"depth": depth, "query_cut": query_cut},
-            "small": SMALL | {"depth": min(depth, 20), "query_cut": SMALL["query_terms"]},
+            "full": FULL | {"depth": depth} | tuned,
+            "small": SMALL | {"depth": min(depth, 20)} | everything,
         },
         agreement="recall",
         tolerance=1 - LEAST_RECALL,
@@ -109,6 +108,6 @@ def _comparison(name: str, depth: int, query_cut: int) -> Comparison:
 
 
 COMPARISONS = (
-    _comparison("search-seismic", depth=1_000, query_cut=7),
-    _comparison("search-seismic-10", depth=10, query_cut=4),
+    _comparison("search-seismic", depth=1_000, query_cut=7, heap_percent=100),
+    _comparison("search-seismic-10", depth=10, query_cut=3, heap_percent=80),
 )
