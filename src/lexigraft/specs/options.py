@@ -213,3 +213,27 @@ class EvaluateOptions:
 
     metrics: tuple[str, ...] = ("ndcg@10", "mrr@10", "recall@100", "recall@1000")
     """Effectiveness measures."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TheoryOptions:
+    """Options of the `theory` stage."""
+
+    normaliser: Literal["none", "case", "case+accents", "case+positions"] = "case"
+    """What keys are merged: tokens that differ in case, in accents as well, or in case and in
+    whether they start a word (SPARSEUP's folding). none: the vocabulary as it is."""
+    dealt: bool = False
+    """Control: groups of the same sizes whose members are dealt out at random."""
+    weights: Literal["uniform", "frequency"] = "uniform"
+    """Weights of the tokens that one key merges: equal, or how often each occurs in the
+    documents."""
+    pairs: int = 1000
+    """n: judged pairs of a query and a relevant document, drawn at random where there are more."""
+    draws: int = 1000
+    """Draws of Rademacher signs."""
+    budget: float = 1.0
+    """B: l1 norm of the weights of keys."""
+    lipschitz: float = 1.0
+    """L: Lipschitz constant of the loss."""
+    failure_probability: float = 0.05
+    """delta: the bound may fail with this probability."""

@@ -16,6 +16,7 @@ from lexigraft.specs.options import (
     MlmOptions,
     RetrieveOptions,
     TeacherOptions,
+    TheoryOptions,
     TransferOptions,
 )
 
@@ -49,6 +50,7 @@ class Run:
     encode: EncodeOptions = field(default_factory=EncodeOptions)
     retrieve: RetrieveOptions = field(default_factory=RetrieveOptions)
     evaluate: EvaluateOptions = field(default_factory=EvaluateOptions)
+    theory: TheoryOptions = field(default_factory=TheoryOptions)
 
     @property
     def lexical(self) -> bool:
