@@ -20,9 +20,7 @@ wildcard_constraints:
 
 rule all:
     input:
-        expand("{r}/tables/{e}.csv", r=RESULTS, e=PLAN.tables),
-        expand("{r}/figures/{e}.png", r=RESULTS, e=PLAN.figures),
-        f"{RESULTS}/claims.json",
+        f"{RESULTS}/index.html",
     localrule: True
 
 
@@ -32,6 +30,7 @@ rule headline:
         f"{RESULTS}/tables/figure1.csv",
         f"{RESULTS}/figures/figure1.png",
         f"{RESULTS}/claims.json",
+        f"{RESULTS}/index.html",
     localrule: True
 
 

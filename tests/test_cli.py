@@ -73,6 +73,15 @@ def test_the_command_itself_imports_nothing_heavy() -> None:
     assert [name for name in HEAVY if name in done.stdout.split()] == []
 
 
+@pytest.mark.parametrize("stage", ["corpus", "retrieve", "evaluate"])
+def test_stages_without_a_model_start_at_once(stage: str) -> None:
+    """torch and transformers take five seconds to import, scipy.stats most of one."""
+    code = f"import sys, lexigraft.stages.{stage}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    slow = {"torch", "transformers", "datasets", "pandas", "matplotlib", "scipy.stats"}
+    assert slow & set(done.stdout.split()) == set()
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -233,6 +233,44 @@ def claims(
 
 @app.command()
 @told_in_one_sentence
+def tables(
+    *,
+    coverage: Annotated[
+        bool, typer.Option("--coverage", help="Every row, against the paper's.")
+    ] = False,
+    scale: Scale = "mini",
+    rows: Rows = "all",
+) -> None:
+    """List the experiments that there are, or with --coverage what becomes of each row."""
+    from lexigraft.report.coverage import coverage as text
+    from lexigraft.specs.experiments import experiment_names
+
+    plan = _plan(scale, rows, Path("results"), experiment_names(Path.cwd()), [])
+    if coverage:
+        print(text(plan.experiments.values()))
+        return
+    for name, experiment in plan.experiments.items():
+        print(f"{name:12} {experiment.title}")
+
+
+@app.command()
+@told_in_one_sentence
+def index(
+    *,
+    scale: Scale = "mini",
+    rows: Rows = "",
+    results: Results = Path("results"),
+    experiments: With = [],  # noqa: B006
+    seeds: Seeds = [],  # noqa: B006
+) -> None:
+    """Write index.html: the claims, then every table with its figure, on one page."""
+    from lexigraft.report.page import write_page
+
+    write_page(_plan(scale, rows, results, experiments, seeds).experiments, results)
+
+
+@app.command()
+@told_in_one_sentence
 def summary(*, results: Results = Path("results")) -> None:
     """Print the main table, the verdicts and where the tables and figures are."""
     from lexigraft.report.summary import summary as text

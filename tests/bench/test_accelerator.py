@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from shutil import which
 from types import ModuleType
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import torch
 import typer
 from torch import Tensor
+from torch._dynamo.exc import TorchDynamoException
 from typer.testing import CliRunner
 
 from lexigraft.bench.accelerator import check as checking
@@ -46,9 +48,9 @@ def test_everything_is_checked_and_timed(tmp_path: Path) -> None:
     for seconds in (0, 600):  # The second run takes the place of the first.
         check(out, CPU, TINY, ways=("ours", "torch", "plain"), seconds=seconds)
     assert sorted(path.name for path in out.iterdir()) == ["accelerator.csv", "accelerator.md"]
-    # 2 kinds of numbers, 4 precisions, 5 masks, 3 options; top-k once.
+    # 4 precisions, 5 masks, 4 options for whole numbers and 5 for normal ones; top-k once.
     found = read(out, "parity")
-    assert len(found) == 2 * 4 * 5 * 3 + 1
+    assert len(found) == 4 * 5 * (4 + 5) + 1
     assert {line["same_twice"] for line in found} == {"True"}
     assert [line["way"] for line in read(out, "training")] == ["ours", "plain"] * 2
     for line in read(out, "training"):
@@ -58,7 +60,7 @@ def test_everything_is_checked_and_timed(tmp_path: Path) -> None:
     assert len(timed) == 3 * 2 * 2 * 3
     assert all(len(line["all_milliseconds"].split()) == 2 for line in timed)
     text = (out / "accelerator.md").read_text()
-    assert "All 121 cases hold." in text
+    assert "All 181 cases hold." in text
     assert "✗" not in text
     assert "B=3 L=8 H=16 V=90, lengths 8 to 8, bfloat16 autocast" in text
     assert "| kernels " in text
@@ -76,6 +78,7 @@ def test_kernels_are_checked_and_their_tiles_timed(
     wide = kernels.Tile(32, 16, warps=4, stages=1)
     chosen = kernels.tile_for(None)
     monkeypatch.setattr(checking, "candidates", lambda: [chosen, wide])
+    monkeypatch.setattr(parity, "PRECISIONS", (FLOAT32, BFLOAT16))
     sizes = replace(
         TINY,
         parity=[Shape(2, 3, 8, 20)],
@@ -136,7 +139,7 @@ def test_what_differs_is_reported_and_refused(
 ) -> None:
     monkeypatch.setattr(ways, "splade_pool", last_of_ties)
     out = tmp_path / "report"
-    with pytest.raises(LexigraftError, match=r"differs from the plain formula in \d+ of 121 cases"):
+    with pytest.raises(LexigraftError, match=r"differs from the plain formula in \d+ of 181 cases"):
         check(out, CPU, TINY, ways=("ours",), seconds=0)
     text = (out / "accelerator.md").read_text()
     assert "**✗ differs**" in text
@@ -176,6 +179,28 @@ def test_a_way_without_kernels_has_none() -> None:
     with way("torch") as head:
         assert head is splade.splade_pool
         assert splade._kernels(torch.device("cuda"), torch.float32) is None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(which("gcc") is None, reason="torch.compile needs a C++ compiler here: gcc")
+def test_the_plain_formula_is_compiled() -> None:
+    material = speed_material(Shape(2, 8, 16, 40), 8, FLOAT32, CPU)
+    with way("plain") as eager, way("compiled") as compiled:
+        assert compiled is not eager
+        for expected, found in zip(
+            material.forward_and_backward(eager),
+            material.forward_and_backward(compiled),
+            strict=True,
+        ):
+            torch.testing.assert_close(found, expected)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] >= 1
+
+
+def test_a_way_that_does_not_compile_is_told() -> None:
+    def broken() -> None:
+        raise TorchDynamoException("no compiler\nand more lines")
+
+    assert measured(broken, CPU, 2) == (None, "does not compile: no compiler")
 
 
 def test_out_of_memory_and_out_of_time_are_told() -> None:

@@ -33,9 +33,14 @@ def test_a_masked_lm_without_modules_is_a_sparse_encoder(masked_lm: Path) -> Non
     assert encoder.encode(TEXTS, 32).shape == (4, encoder.dimensions)
 
 
-def test_a_sparse_encoder_that_sentence_transformers_wrote(masked_lm: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("pooling", ["max", "sum"])
+@pytest.mark.parametrize("activation", ["relu", "log1p_relu"])
+def test_a_sparse_encoder_that_sentence_transformers_wrote(
+    masked_lm: Path, tmp_path: Path, pooling: str, activation: str
+) -> None:
     transformer = Transformer(str(masked_lm), transformer_task="fill-mask", max_seq_length=20)
-    peer = SparseEncoder(modules=[transformer, SpladePooling("max")], device="cpu")
+    head = SpladePooling(pooling, activation)
+    peer = SparseEncoder(modules=[transformer, head], device="cpu")
     peer.save(str(tmp_path / "peer"))
     encoder = load_encoder(tmp_path / "peer")
     theirs = peer.encode_document(TEXTS, convert_to_sparse_tensor=False).numpy()
@@ -59,9 +64,13 @@ def test_the_layout_of_older_public_checkpoints(masked_lm: Path) -> None:
     (masked_lm / "1_SpladePooling" / "config.json").write_text(json.dumps(pooling))
     encoder = load_encoder(masked_lm)
     assert (encoder.head, encoder.default_length("query")) == ("splade", 30)
-    pooling["pooling_strategy"] = "sum"
+    pooling["pooling_strategy"] = "mean"
     (masked_lm / "1_SpladePooling" / "config.json").write_text(json.dumps(pooling))
-    with pytest.raises(LexigraftError, match="pooling sum with relu"):
+    sentence = "pooling mean with relu; allowed: max or sum with relu or log1p_relu"
+    with pytest.raises(LexigraftError, match=sentence):
+        load_encoder(masked_lm)
+    (masked_lm / "1_SpladePooling" / "config.json").write_text('{"activation_function": 3}')
+    with pytest.raises(LexigraftError, match="'activation_function' is 3, a string is needed"):
         load_encoder(masked_lm)
 
 

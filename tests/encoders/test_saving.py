@@ -45,6 +45,23 @@ def test_sparse_vectors_are_the_same_everywhere(
     assert (ours > 0).sum(1).min() > 0
 
 
+@pytest.mark.parametrize("pooling", ["max", "sum"])
+@pytest.mark.parametrize("activation", ["log1p", "double_log"])
+def test_the_head_is_saved_with_the_model(
+    activation: str, pooling: str, make_model, tokenizer, tmp_path: Path
+) -> None:
+    model = make_model("BertConfig")
+    save_encoder(model, tokenizer, tmp_path, "splade", activation=activation, pooling=pooling)
+    encoder = load_encoder(tmp_path)
+    assert (encoder.activation, encoder.sparse_pooling) == (activation, pooling)
+    ours = encoder.encode(TEXTS, DOCUMENT_LENGTH).toarray()
+    peer = SparseEncoder(str(tmp_path), device="cpu")
+    peer.max_seq_length = DOCUMENT_LENGTH
+    theirs = peer.encode_document(TEXTS, convert_to_sparse_tensor=False)
+    np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-5, atol=1e-5)
+    assert (ours > 0).sum(1).min() > 0
+
+
 @pytest.mark.parametrize("config", ["BertConfig", "ModernBertConfig"])
 def test_dense_vectors_are_the_same_everywhere(
     config: str, make_model, tokenizer, tmp_path: Path

@@ -178,3 +178,16 @@ def test_three_files_are_written(experiment: PlannedExperiment, results: Path):
     write_table(experiment, results, results / "tables" / "tiny")
     names = sorted(path.name for path in (results / "tables").iterdir())
     assert names == ["tiny.csv", "tiny.md", "tiny.tex"]
+
+
+def test_a_column_of_one_set_has_its_value_alone(experiment: PlannedExperiment, results: Path):
+    one = replace(
+        experiment,
+        columns=("zero_shot/a.ndcg@10", "zero_shot.ndcg@10"),
+        rows=tuple(replace(row, reported=(), reported_spread=()) for row in experiment.rows),
+    )
+    table = build_table(one, results)
+    (row,) = (row for row in table.rows if row.id == "bm25")
+    assert [cell.ours for cell in row.cells] == pytest.approx([60.0, 50.0])
+    assert table.columns[0].role_heading == "a"
+    assert "zero_shot/a.ndcg@10" not in table.column_notes

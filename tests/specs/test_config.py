@@ -51,7 +51,7 @@ def test_what_was_typed_wins_over_snakemakes_parse(root: Path) -> None:
         ({"scale": "huge"}, "scale: found 'huge'; allowed: development, mini, paper, smoke"),
         ({"scale": 3}, "scale: found 3; allowed: a value of type string"),
         ({"rows": "al"}, """rows: found "al"; did you mean 'all'? allowed: main, all"""),
-        ({"experiments": ["tabel2"]}, "experiments: found 'tabel2'; allowed: figure1, table2"),
+        ({"experiments": ["tabel2"]}, "experiments: found 'tabel2'; allowed: figure1, table1,"),
         ({"significance": float("nan")}, "significance: found nan; allowed: a finite number"),
         ({"seeds": []}, "seeds: found []; allowed: 1 or more values"),
         ({"experiments": []}, "experiments: found []; allowed: 1 or more values"),

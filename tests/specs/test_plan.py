@@ -45,9 +45,28 @@ def test_a_rows_results_are_found_by_seed_and_role(root: Path) -> None:
 
 def test_cited_rows_are_not_planned(root: Path) -> None:
     rows = {row.id: row for row in planned(root).experiments["table2"].rows}
-    assert rows["splade-v3"].evaluations == {}
-    assert rows["splade-v3"].cited == "Lassance et al., 2024"
-    assert rows["splade-v3"].reported[0] == 52.0
+    assert rows["esplade"].evaluations == {}
+    assert rows["esplade"].cited == "Dudek et al., 2023"
+    assert rows["esplade"].reported[0] == 51.2
+
+
+def test_a_cited_row_is_run_where_the_scale_has_its_backbone(root: Path) -> None:
+    plan = planned(root, scale="paper", experiments=["table1"])
+    (row,) = (row for row in plan.experiments["table1"].rows if row.id == "splade-v3")
+    names = {identity for pairs in row.evaluations[42].values() for identity, _ in pairs}
+    assert len(names) == 13
+    assert not any("splade-v3" in identity for identity in of_stage(plan, "finetune"))
+
+
+def test_a_column_of_each_set_is_one_a_set(root: Path) -> None:
+    small = planned(root, scale="smoke", experiments=["table1"]).experiments["table1"]
+    assert small.columns[2:4] == ("zero_shot/networkx.ndcg@10", "zero_shot/bm25s.ndcg@10")
+    assert {row.reported[2:4] for row in small.rows} == {(None, None)}
+    large = planned(root, scale="paper", experiments=["table1"]).experiments["table1"]
+    (row,) = (row for row in large.rows if row.id == "bert-splade")
+    values = dict(zip(large.columns, row.reported, strict=True))
+    assert values["zero_shot/arguana.ndcg@10"] == 51.6
+    assert values["zero_shot.ndcg@10"] == 50.6
 
 
 def test_commands_state_inputs_and_what_differs_from_defaults(root: Path) -> None:
@@ -74,6 +93,14 @@ def test_every_axis_of_a_run_can_be_stated_in_yaml() -> None:
         ({"calibrate.rate": 1.0}, "calibrate.rate: found 1.0; allowed: between 0 and 1"),
         ({"mlm.corruption": [0.5, 0.1, 0.1]}, "allowed: three shares that sum to 1"),
         ({"calibrated": True, "finetune.head": "dense"}, "a dense head has none"),
+        (
+            {"finetune.head": "dense", "finetune.activation": "double_log"},
+            "finetune.activation: found 'double_log'; allowed with a dense head: log1p",
+        ),
+        (
+            {"finetune.head": "dense", "finetune.pooling": "sum"},
+            "finetune.pooling: found 'sum'; allowed with a dense head: max",
+        ),
         ({"retrieve.engine": "bm25", "adapted": True}, "bm25 has no model"),
         ({"target": "bert-uncased"}, "the backbone itself"),
         ({"finetune.negatives": 0}, "margin_mse needs 1 or more"),
@@ -98,6 +125,15 @@ def test_every_axis_of_a_run_can_be_stated_in_yaml() -> None:
         ({"retrieve.n_knn": -1}, "retrieve.n_knn: found -1; allowed: 0 or more"),
         ({"retrieve.b": 1.5}, "retrieve.b: found 1.5; allowed: 0 to 1"),
         ({"retrieve.k1": -0.1}, "retrieve.k1: found -0.1; allowed: 0 or more"),
+        (
+            {"finetune.head": "dense", "finetune.query_encoder": "idf"},
+            "finetune.query_encoder: found 'idf'; allowed with a dense head: model",
+        ),
+        (
+            {"finetune.query_learning_rate": 0.0},
+            "finetune.query_learning_rate: found 0.0; allowed: above 0",
+        ),
+        ({"finetune.l0_threshold": -1}, "finetune.l0_threshold: found -1; allowed: 0 or more"),
         ({"encode.query_length": 2}, "encode.query_length: found 2; allowed: 3 or more"),
     ],
 )

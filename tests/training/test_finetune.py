@@ -99,6 +99,44 @@ def test_the_same_vectors_in_transformers_and_sentence_transformers(trained: Pat
     np.testing.assert_allclose(ours, pooled.amax(1).numpy(), atol=1e-5)
 
 
+@pytest.mark.parametrize(("activation", "pooling"), [("double_log", "max"), ("log1p", "sum")])
+def test_what_was_trained_is_what_is_saved(
+    material: Path, tmp_path: Path, activation: str, pooling: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last probe of the training and the saved encoder measure the same texts alike."""
+    probes = []
+    health_of = FinetuneTrainer.health_of
+
+    def probed(self, tokens):
+        probes.append((tokens, self.encode(tokens).detach()))
+        return health_of(self, tokens)
+
+    monkeypatch.setattr(FinetuneTrainer, "health_of", probed)
+    options = replace(OPTIONS, activation=activation, pooling=pooling, steps=5)
+    summary = train(material, tmp_path / "out", options, model="still")
+    assert (summary["activation"], summary["pooling"]) == (activation, pooling)
+    tokens, trained = probes[-1]
+    model = AutoModelForMaskedLM.from_pretrained(tmp_path / "out").eval()
+    with torch.no_grad():
+        logits = model(**tokens).logits
+    weights = torch.log1p(logits.relu()) * tokens["attention_mask"][..., None]
+    weights = torch.log1p(weights) if activation == "double_log" else weights
+    pooled = weights.sum(1) if pooling == "sum" else weights.amax(1)
+    torch.testing.assert_close(trained, pooled, rtol=1e-4, atol=1e-4)
+    encoder = load_encoder(tmp_path / "out")
+    assert (encoder.activation, encoder.sparse_pooling) == (activation, pooling)
+
+
+@pytest.mark.parametrize("option", [{"activation": "double_log"}, {"pooling": "sum"}])
+def test_a_sparse_option_with_a_dense_head_is_refused(
+    material: Path, tmp_path: Path, option: dict[str, str]
+) -> None:
+    options = replace(OPTIONS, head="dense", objective="info_nce", **option)
+    with pytest.raises(LexigraftError, match="allowed with a dense head: "):
+        train(material, tmp_path / "out", options, teacher=False)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_dense_encoder_loads_in_sentence_transformers(material: Path, tmp_path: Path) -> None:
     options = replace(OPTIONS, head="dense", objective="info_nce", steps=20)
     summary = train(material, tmp_path / "dense", options, teacher=False)

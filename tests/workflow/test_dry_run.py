@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 TREE = ("Snakefile", "config.yaml", "workflow", "profiles", "src")
 FIELD = '''    temperature: float = 1.0
@@ -102,6 +103,7 @@ def test_a_new_axis_changes_no_id_and_plans_only_its_own_jobs(tree: Path) -> Non
     (tree / "results" / "figures").mkdir()
     for suffix in ("png", "svg"):
         (tree / "results" / "figures" / f"figure1.{suffix}").write_text("")
+    (tree / "results" / "index.html").write_text("")
     assert "Nothing to be done" in snakemake(tree).stdout
 
     options = tree / "src" / "lexigraft" / "specs" / "options.py"
@@ -135,6 +137,17 @@ def test_a_new_axis_changes_no_id_and_plans_only_its_own_jobs(tree: Path) -> Non
 )
 def test_a_wrong_word_stops_before_the_dag(tree: Path, words: list[str], sentence: str) -> None:
     refused(snakemake(tree, "--config", *words), sentence)
+
+
+def test_the_cluster_profile_names_rules_that_there_are(root: Path) -> None:
+    text = "".join(path.read_text() for path in (root / "workflow" / "rules").glob("*.smk"))
+    rules = dict(re.findall(r"^rule (\w+):\n(.*?)(?=^rule |\Z)", text, re.M | re.S))
+    profile = yaml.safe_load((root / "profiles" / "slurm" / "config.yaml").read_text())
+    grouped = [entry.split("=")[0] for entry in profile["groups"]]
+    assert {*grouped, *profile["set-resources"], *profile["set-threads"]} <= set(rules)
+    # A group with a GPU would hold it while the processor searches.
+    assert [name for name in grouped if "gpu=" in rules[name]] == []
+    assert "gpu=" in rules["encode"]
 
 
 def test_headline_needs_its_two_experiments(tree: Path) -> None:

@@ -1,3 +1,4 @@
+# Reports take seconds, which is not worth a submission to a cluster: they are made where Snakemake runs.
 rule table:
     # An experiment's rows: ours beside the reported values.
     input:
@@ -13,6 +14,7 @@ rule table:
         tex=f"{RESULTS}/tables/{{experiment}}.tex",
     log:
         f"{RESULTS}/logs/table/{{experiment}}.log",
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
     params:
@@ -35,6 +37,7 @@ rule figure:
         svg=f"{RESULTS}/figures/{{experiment}}.svg",
     log:
         f"{RESULTS}/logs/figure/{{experiment}}.log",
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
     params:
@@ -55,6 +58,7 @@ rule claims:
         ),
     log:
         f"{RESULTS}/logs/claims.log",
+    localrule: True
     conda:
         "../../envs/cpu.yaml"
     params:
@@ -63,3 +67,23 @@ rule claims:
         level=PLAN.config.significance,
     shell:
         "lexigraft claims {params.config} {params.experiments} --significance {params.level} --log {log:q}"
+
+
+rule index:
+    # One page for people: claims, then each table with its figure.
+    input:
+        expand(f"{RESULTS}/tables/{{e}}.csv", e=PLAN.tables),
+        expand(f"{RESULTS}/figures/{{e}}.png", e=PLAN.figures),
+        f"{RESULTS}/claims.json",
+    output:
+        f"{RESULTS}/index.html",
+    log:
+        f"{RESULTS}/logs/index.log",
+    localrule: True
+    conda:
+        "../../envs/cpu.yaml"
+    params:
+        config=PLAN.config_words,
+        experiments=PLAN.with_words,
+    shell:
+        "lexigraft index {params.config} {params.experiments} --log {log:q}"

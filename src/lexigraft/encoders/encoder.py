@@ -12,11 +12,13 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from lexigraft.encoders.dense import last_states, mean_pool
+from lexigraft.encoders.inference_free import TokenWeights
 from lexigraft.encoders.masked_lm import output_projection, project_states
 from lexigraft.encoders.saving import Head, longest_input, refuse_long_input
 from lexigraft.encoders.splade import splade_pool
 from lexigraft.errors import LexigraftError
 from lexigraft.files import member, read_object
+from lexigraft.specs.options import Activation, Pooling
 
 Role = Literal["query", "document"]
 
@@ -34,8 +36,14 @@ class Encoder:
     """Of a dense head."""
     normalise: bool = False
     """Whether a dense head divides its vectors by their length."""
+    activation: Activation = "log1p"
+    """Of a sparse head."""
+    sparse_pooling: Pooling = "max"
+    """Of a sparse head."""
     prompts: dict[str, str] = field(default_factory=dict)
     """Text put before every query or document."""
+    query_weights: TokenWeights | None = None
+    """What a query is made of where it is inference-free; None where the model reads it."""
 
     @property
     def device(self) -> torch.device:
@@ -54,8 +62,9 @@ class Encoder:
         Raises:
             LexigraftError: sentence_bert_config.json states what is no length.
         """
-        path = Path(self.name) / "sentence_bert_config.json"
-        own = read_object(path) if path.is_file() else {}
+        # In the folder of the model, which need not be the encoder's own.
+        path = next(Path(self.name).rglob("sentence_bert_config.json"), None)
+        own = read_object(path) if path is not None else {}
         stated = [member(own, k, int, str(path), 0) for k in (f"{role}_length", "max_seq_length")]
         if min(stated) < 0:
             raise LexigraftError(f"{path}: a length of {min(stated)} tokens; 1 or more is needed")
@@ -63,7 +72,9 @@ class Encoder:
         return min(next(filter(None, stated), limit), limit)
 
     def tokenize(self, texts: Sequence[str], max_length: int, role: Role) -> list[list[int]]:
-        """Token ids of each text, special tokens included, cut at `max_length`.
+        """Token ids of each text, cut at `max_length`, special tokens included.
+
+        Inference-free queries have no special tokens.
 
         Raises:
             LexigraftError: the model cannot read so many tokens.
@@ -76,6 +87,7 @@ class Encoder:
             [prompt + text for text in texts],
             truncation=True,
             max_length=max_length,
+            add_special_tokens=role != "query" or self.query_weights is None,
             padding=False,
             return_attention_mask=False,
             return_token_type_ids=False,
@@ -83,7 +95,7 @@ class Encoder:
         )["input_ids"]
 
     @torch.inference_mode()
-    def represent(self, token_ids: Sequence[Sequence[int]]) -> Tensor:
+    def represent(self, token_ids: Sequence[Sequence[int]], role: Role = "document") -> Tensor:
         """Vectors of tokenized texts as one padded batch: (B, V) or (B, H), float32.
 
         A text without a single token (an empty text under a tokenizer without special tokens) is a
@@ -96,12 +108,18 @@ class Encoder:
             ids_BL[row, : len(ids)] = torch.tensor(ids, dtype=torch.long)
             mask_BL[row, : len(ids)] = 1
         ids_BL, mask_BL = ids_BL.to(self.device), mask_BL.to(self.device)
+        if self.query_weights is not None and role == "query":
+            return self.query_weights(ids_BL, mask_BL)
         # Attention over nothing is not a number; such rows attend to padding and are zeroed after.
         attended_BL = mask_BL | (mask_BL.sum(1, keepdim=True) == 0).to(mask_BL.dtype)
         if self.head == "splade":
             hidden_BLH = project_states(self.model, ids_BL, attended_BL)
             weight_VH, bias_V = output_projection(self.model)
-            return splade_pool(hidden_BLH, weight_VH, bias_V, mask_BL).float()
+            return splade_pool(
+                *(hidden_BLH, weight_VH, bias_V, mask_BL),
+                activation=self.activation,
+                pooling=self.sparse_pooling,
+            ).float()
         hidden_BLH = last_states(self.model, ids_BL, attended_BL)
         if self.pooling == "cls":
             rep_BH = hidden_BLH[:, 0] * mask_BL[:, :1]
@@ -130,7 +148,8 @@ class Encoder:
         order, parts = [], []
         for batch in batches_by_length([len(ids) for ids in token_ids], tokens_per_batch):
             order.extend(batch)
-            parts.append(self._checked([token_ids[i] for i in batch], [f"text {i}" for i in batch]))
+            own = [token_ids[i] for i in batch]
+            parts.append(self.encode_batch(own, [f"text {i}" for i in batch], role))
         if not parts:
             shape = (0, self.dimensions)
             empty = np.zeros(shape, dtype=np.float32)
@@ -140,16 +159,15 @@ class Encoder:
             return scipy.sparse.vstack(parts, format="csr")[back]
         return np.concatenate(parts)[back]
 
-    def encode_batch(self, token_ids: Sequence[Sequence[int]], names: Sequence[str]) -> Any:
+    def encode_batch(
+        self, token_ids: Sequence[Sequence[int]], names: Sequence[str], role: Role = "document"
+    ) -> Any:
         """One batch of tokenized texts as a CSR array or a numpy array.
 
         Raises:
             LexigraftError: a vector is not finite; `names` tells which text.
         """
-        return self._checked(token_ids, names)
-
-    def _checked(self, token_ids: Sequence[Sequence[int]], names: Sequence[str]) -> Any:
-        rep_BD = self.represent(token_ids).cpu()
+        rep_BD = self.represent(token_ids, role).cpu()
         finite_B = rep_BD.isfinite().all(1)
         if not bool(finite_B.all()):
             name = names[int((~finite_B).nonzero()[0])]

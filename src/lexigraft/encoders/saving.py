@@ -9,12 +9,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-from torch import nn
+from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+from lexigraft.encoders.router import ROUTER, write_router
 from lexigraft.encoders.tokenizers import save_tokenizer
 from lexigraft.errors import LexigraftError
 from lexigraft.files import write_json
+from lexigraft.specs.options import Activation, Pooling
 
 Head = Literal["splade", "dense"]
 TRANSFORMER = "sentence_transformers.base.modules.transformer.Transformer"
@@ -22,6 +24,8 @@ POOLING = {
     "splade": "sentence_transformers.sparse_encoder.modules.splade_pooling.SpladePooling",
     "dense": "sentence_transformers.sentence_transformer.modules.pooling.Pooling",
 }
+ACTIVATION: dict[Activation, str] = {"log1p": "relu", "double_log": "log1p_relu"}
+"""sentence-transformers' names: what comes before its own log(1 + x)."""
 FAMILY = {"splade": "SparseEncoder", "dense": "SentenceTransformer"}
 
 
@@ -32,14 +36,21 @@ def save_encoder(
     head: Head,
     query_length: int | None = None,
     document_length: int | None = None,
+    *,
+    activation: Activation = "log1p",
+    pooling: Pooling = "max",
+    query_weights: Tensor | None = None,
 ) -> None:
     """Write model, tokenizer and head into `folder`, which may exist.
 
     Args:
-        head: splade (max-pooled log(1 + ReLU(logits))) or dense (mean-pooled, dot product).
+        head: splade (pooled log(1 + ReLU(logits))) or dense (mean-pooled, dot product).
         query_length: tokens of a query in sentence-transformers' `encode_query`; None for the
             longest input.
         document_length: the same for `encode_document`.
+        activation: of a sparse head.
+        pooling: of a sparse head.
+        query_weights: weight of each token in a query, (V,), where queries are inference-free.
 
     Raises:
         LexigraftError: a length is beyond what the model can read, or the tokenizer would not be
@@ -53,7 +64,12 @@ def save_encoder(
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
     save_tokenizer(tokenizer, model, folder, limit)
-    _write_modules(model, folder, head, query_length, document_length)
+    sparse = {"pooling_strategy": pooling, "activation_function": ACTIVATION[activation]}
+    modules = _write_parts(model, folder, head, sparse, query_length, document_length)
+    if query_weights is not None:
+        write_router(folder, modules, query_weights, model, tokenizer, query_length or limit)
+        modules = [("", ROUTER)]
+    _write_modules(folder, head, modules)
 
 
 def longest_input(model: PreTrainedModel) -> int:
@@ -78,13 +94,15 @@ def refuse_long_input(model: PreTrainedModel, length: int | None, place: str) ->
         )
 
 
-def _write_modules(
+def _write_parts(
     model: PreTrainedModel,
     folder: Path,
     head: Head,
+    sparse_pooling: dict[str, str],
     query_length: int | None,
     document_length: int | None,
-) -> None:
+) -> list[tuple[str, str]]:
+    """Write the settings of the model and its pooling; returns the folder and class of each."""
     pooling = POOLING[head]
     pooling_folder = f"1_{pooling.rsplit('.', 1)[1]}"
     sparse = head == "splade"
@@ -106,8 +124,7 @@ def _write_modules(
     write_json(
         folder / pooling_folder / "config.json",
         {
-            "pooling_strategy": "max",
-            "activation_function": "relu",
+            **sparse_pooling,
             "embedding_dimension": model.get_output_embeddings().weight.shape[0],
         }
         if sparse
@@ -117,11 +134,15 @@ def _write_modules(
             "include_prompt": True,
         },
     )
+    return [("", TRANSFORMER), (pooling_folder, pooling)]
+
+
+def _write_modules(folder: Path, head: Head, modules: list[tuple[str, str]]) -> None:
     write_json(
         folder / "modules.json",
         [
-            {"idx": 0, "name": "0", "path": "", "type": TRANSFORMER},
-            {"idx": 1, "name": "1", "path": pooling_folder, "type": pooling},
+            {"idx": number, "name": str(number), "path": path, "type": kind}
+            for number, (path, kind) in enumerate(modules)
         ],
     )
     write_json(

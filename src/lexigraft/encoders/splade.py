@@ -19,14 +19,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import linear
 
+from lexigraft.encoders.activation import activate, activation_gradient
 from lexigraft.encoders.splade_cpu import TILE_ENTRIES, pool, untouched_zeros
+from lexigraft.encoders.splade_sum import sum_pool
+from lexigraft.specs.options import Activation, Pooling
 
 ACCELERATOR_TILE_LOGITS = 1 << 28
 """On an accelerator a tile holds at most so many logits."""
@@ -40,6 +43,8 @@ def splade_pool(
     *,
     shift: float = 0.0,
     top_k: int | None = None,
+    activation: Activation = "log1p",
+    pooling: Pooling = "max",
 ) -> Tensor:
     """Representation over the vocabulary of each text, rep_BV, all entries >= 0.
 
@@ -58,15 +63,25 @@ def splade_pool(
             log(1 + ReLU(x - theta)) in SPARSEUP).
         top_k: keep only the K largest entries of each position before pooling (SPARSEUP); which
             of several equal entries at the K-th place stays is unspecified. None keeps all.
+        activation: log1p, or double_log for log(1 + log(1 + x)) (`encoders.activation`).
+        pooling: max, or sum over positions (the first SPLADE; `encoders.splade_sum`).
 
     Raises:
-        ValueError: `top_k` is not positive.
+        ValueError: `top_k` is not positive or given with sum pooling, or an unknown name.
     """
+    if pooling not in get_args(Pooling):
+        raise ValueError(f"pooling is {pooling!r}; it must be {' or '.join(get_args(Pooling))}")
     if top_k is not None and top_k < 1:
         raise ValueError(f"top_k is {top_k}; it must be at least 1")
     if top_k is not None and top_k >= weight_VH.shape[0]:
         top_k = None
-    return _SpladePool.apply(hidden_BLH, weight_VH, bias_V, mask_BL.bool(), shift, top_k)
+    if pooling == "sum":
+        if top_k is not None:
+            raise ValueError("top_k goes with max pooling only")
+        return sum_pool(hidden_BLH, weight_VH, bias_V, mask_BL, shift=shift, activation=activation)
+    return _SpladePool.apply(
+        hidden_BLH, weight_VH, bias_V, mask_BL.bool(), shift, top_k, activation
+    )
 
 
 class _SpladePool(torch.autograd.Function):
@@ -79,6 +94,7 @@ class _SpladePool(torch.autograd.Function):
         mask_BL: Tensor,
         shift: float,
         top_k: int | None,
+        activation: Activation,
     ) -> Tensor:
         device = hidden_BLH.device.type
         autocast = torch.is_autocast_enabled(device)
@@ -97,10 +113,10 @@ class _SpladePool(torch.autograd.Function):
                 best_BV, position_BV = _pool_padded(hidden, weight, bias, mask_BL)
             excess_BV = (best_BV.sub_(shift) if shift else best_BV).clamp_(min=0)
             # The plain formula's log1p runs in float32 under autocast.
-            rep_BV = torch.log1p(excess_BV.float() if autocast else excess_BV)
+            rep_BV = activate(excess_BV.float() if autocast else excess_BV, activation)
         if with_gradient:
             ctx.save_for_backward(hidden_BLH, weight_VH, bias_V, excess_BV, position_BV)
-            ctx.compute = compute
+            ctx.compute, ctx.activation = compute, activation
         return rep_BV
 
     @staticmethod
@@ -112,7 +128,7 @@ class _SpladePool(torch.autograd.Function):
         wide = torch.promote_types(ctx.compute, torch.float32)
         coefficient_BV = torch.where(
             excess_BV > 0,
-            grad_BV.to(wide) / (1 + excess_BV.to(wide)),
+            activation_gradient(grad_BV.to(wide), excess_BV.to(wide), ctx.activation),
             grad_BV.new_zeros((), dtype=wide),
         )
         needs_hidden, needs_weight, needs_bias = ctx.needs_input_grad[:3]
@@ -124,7 +140,7 @@ class _SpladePool(torch.autograd.Function):
                 *(coefficient_BV, position_BV, hidden_BLH, weight_VH),
                 *(ctx.compute, needs_hidden, needs_weight),
             )
-            return grad_hidden, grad_weight, grad_bias, None, None, None
+            return grad_hidden, grad_weight, grad_bias, None, None, None, None
         text, entry = coefficient_BV.nonzero(as_tuple=True)
         coefficient = coefficient_BV[text, entry]
         row = text * L + position_BV[text, entry].long()
@@ -136,7 +152,7 @@ class _SpladePool(torch.autograd.Function):
             hidden = hidden_BLH.reshape(B * L, H).to(ctx.compute).to(wide)
             grad_weight = _sparse_product(entry, row, coefficient, (V, B * L), hidden)
             grad_weight = grad_weight.to(weight_VH.dtype)
-        return grad_hidden, grad_weight, grad_bias, None, None, None
+        return grad_hidden, grad_weight, grad_bias, None, None, None, None
 
 
 @cache

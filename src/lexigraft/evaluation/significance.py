@@ -5,10 +5,10 @@ macro averages (mean over sets of the mean over a set's queries), as the tables 
 """
 
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import norm, permutation_test
 
 RESAMPLES = 9999
 BATCH = 200
@@ -39,6 +39,9 @@ def paired_test(
     Raises:
         ValueError: lengths differ, there is no query, or a value is not finite.
     """
+    # Half of what the evaluate stage imports, which needs no test.
+    from scipy.stats import permutation_test
+
     a, b, weight = _paired(values_a, values_b, sets)
     difference = float(weight @ (a - b))
     if not np.any(a != b):
@@ -98,7 +101,8 @@ def minimum_detectable_difference(
         own = labels == name
         if own.sum() > 1:
             variance += float(weight[own].sum()) ** 2 * np.var((a - b)[own], ddof=1) / own.sum()
-    return float((norm.ppf(1 - level / 2) + norm.ppf(power)) * np.sqrt(variance))
+    quantile = NormalDist().inv_cdf
+    return float((quantile(1 - level / 2) + quantile(power)) * np.sqrt(variance))
 
 
 def _paired(

@@ -112,7 +112,7 @@ def measure(row: PlannedRow, column: Column, results: Results) -> Measured | Non
     by_seed: dict[int, float] = {}
     used: list[str] = []
     for seed, roles in row.evaluations.items():
-        pairs = roles.get(column.role, ())
+        pairs = [pair for pair in roles.get(column.role, ()) if column.only in ("", pair[1])]
         values = [results.value(identity, name, column.metric) for identity, name in pairs]
         given = [value for value in values if value is not None]
         if not given:

@@ -145,4 +145,6 @@ def _places(tables: list[Path], figures: list[Path], claims: Path) -> str:
         lines.append(f"Figure  {path} (.svg)")
     if claims.is_file():
         lines.append(f"Claims  {claims.with_suffix('.md')} (.json)")
+    if (page := claims.with_name("index.html")).is_file():
+        lines.append(f"All on one page  {page}")
     return "\n".join(lines)

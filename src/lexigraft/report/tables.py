@@ -244,6 +244,8 @@ def _column_notes(
     numbers = {}
     for column in columns:
         name = column.role_heading
+        if column.only:
+            continue
         if column.role in roles:
             sets = roles[column.role]
             plural = "sets" if len(sets) > 1 else "set"

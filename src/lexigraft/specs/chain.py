@@ -93,10 +93,13 @@ class Chain:
 
     def _finetuned(self) -> StageSpec:
         run, model = self.run, self._adapted()
+        if not run.finetuned:
+            return model
         corpus = self._collection(self.scale.training)
         teacher = self._teacher(corpus.id) if run.finetune.objective in DISTILLING else ""
         words = [model.name.removesuffix(self._seed_mark()), run.finetune.head]
         words += ["lowercase"] if run.finetune.lowercase else []
+        words += ["inference-free"] if run.finetune.query_encoder != "model" else []
         return self._add(
             FinetuneSpec(
                 name="-".join(words) + self._seed_mark(),

@@ -3,7 +3,7 @@
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.config import Scale
 from lexigraft.specs.options import DISTILLING, ENGINE_OPTIONS
-from lexigraft.specs.ranges import run_problem, value
+from lexigraft.specs.ranges import head_problem, run_problem, value
 from lexigraft.specs.run import Run
 
 
@@ -36,10 +36,14 @@ def _names(run: Run, scale: Scale) -> str:
 def _combination(run: Run) -> str:
     if run.lexical and (run.target or run.adapted or run.calibrated):
         return "retrieve.engine: bm25 has no model; target, adapted and calibrated must stay unset"
+    if not run.finetuned and run.finetune.head == "dense":
+        return "finetuned: false encodes a masked language model; a dense head needs fine-tuning"
     if run.calibrated and run.finetune.head == "dense":
         return "calibrated: true moves output logits; a dense head has none"
     if run.retrieve.engine == "seismic" and run.finetune.head == "dense":
         return "retrieve.engine: seismic searches sparse vectors; a dense head needs exact"
+    if problem := head_problem(run.finetune):
+        return f"finetune.{problem}"
     if run.target == run.backbone:
         return f"target: found {run.target!r}, the backbone itself; allowed: another vocabulary"
     if run.finetune.objective in DISTILLING and run.finetune.negatives < 1:

@@ -1,6 +1,7 @@
 """What a column of an experiment means: the role, the measure, its unit and its name in print."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from lexigraft.errors import LexigraftError
 
@@ -37,19 +38,47 @@ class Column:
     decimals: int
     ranked: bool
     """Whether the highest value is marked as the best."""
+    only: str = ""
+    """The one set of the role that it is about; empty for the mean over all."""
 
     @property
     def role_heading(self) -> str:
-        return ROLES[self.role]
+        return self.only or ROLES[self.role]
+
+
+EACH = "each"
+"""Stands for every set of a role in an experiment's file: `zero_shot/each.ndcg@10`."""
+
+
+def expand_columns(keys: Iterable[str], sets: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The columns with a column for each set where `each` stands.
+
+    Args:
+        keys: as an experiment's file states them.
+        sets: role to the names of its sets.
+    """
+    expanded: list[str] = []
+    for key in keys:
+        role, _, metric = key.partition(f"/{EACH}.")
+        if metric:
+            expanded += [f"{role}/{name}.{metric}" for name in sets.get(role, ())]
+        else:
+            expanded.append(key)
+    return tuple(expanded)
 
 
 def parse_column(key: str) -> Column:
-    """The column that `role.metric` names.
+    """The column that `role.metric` or `role/set.metric` names.
 
     Raises:
         LexigraftError: the role or the measure is not known.
     """
-    role, _, metric = key.partition(".")
+    place, _, metric = key.partition(".")
+    role, _, only = place.partition("/")
+    return replace(_parsed(key, role, metric), only=only)
+
+
+def _parsed(key: str, role: str, metric: str) -> Column:
     if role not in ROLES:
         raise LexigraftError(f"column {key!r}: role {role!r}; allowed: {', '.join(ROLES)}")
     if metric in EFFICIENCY:

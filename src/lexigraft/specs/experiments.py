@@ -19,7 +19,8 @@ class Row:
     label: str
     group: str = ""
     deltas: Mapping[str, Any] | None = None
-    """Deltas on the scale's run, the base included; None for a cited row."""
+    """Deltas on the scale's run, the base included; None for a row that is always cited. A row with
+    both is run where the scale has its backbone and cited elsewhere."""
     at: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Further deltas at one scale alone, by its name."""
     cited: str = ""
@@ -29,6 +30,8 @@ class Row:
     teachers: int | None = None
     reported: tuple[float | None, ...] = ()
     reported_spread: tuple[float | None, ...] = ()
+    reported_sets: Mapping[str, float] = field(default_factory=dict)
+    """What is reported of single sets, by name, for the columns of `each`."""
 
     def deltas_at(self, scale: str) -> Mapping[str, Any]:
         """All deltas that hold at a scale."""
@@ -68,7 +71,8 @@ class PlannedRow:
     """Seed to role to (id of the evaluate stage, name of the set); empty for a row that is cited or
     not planned."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What the run is made of, for figures: backbone, head, target, calibrated, adapted."""
+    """What the run is made of, for figures: backbone, head, target, calibrated, adapted. Of a row
+    that is cited for want of its backbone: `missing`, the backbone."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,7 @@ def _stated(document: Mapping[str, Any]) -> list[Row]:
             teachers=row.get("teachers"),
             reported=tuple(row.get("reported", ())),
             reported_spread=tuple(row.get("reported_spread", ())),
+            reported_sets=row.get("reported_sets", {}),
         )
         for row in document["rows"]
     ]

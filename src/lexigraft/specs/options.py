@@ -15,6 +15,10 @@ DISTILLING: tuple[Objective, ...] = ("margin_mse", "margin_mse+info_nce", "kl")
 FlopsConvention = Literal["mean_positive_negative", "all_documents", "per_position_sum"]
 Values = Literal["float32", "float16", "int8"]
 Head = Literal["splade", "dense"]
+Activation = Literal["log1p", "double_log"]
+Pooling = Literal["max", "sum"]
+QueryEncoder = Literal["model", "uniform", "idf", "learned"]
+"""model: queries go through the model as documents do; the others are inference-free."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +92,10 @@ class FinetuneOptions:
 
     head: Head = "splade"
     """splade: max-pooled log(1 + ReLU(logits)); dense: mean-pooled hidden states."""
+    activation: Activation = "log1p"
+    """Weight of a logit x above zero: log(1 + x), or log(1 + log(1 + x)); sparse heads only."""
+    pooling: Pooling = "max"
+    """Over positions; sum is that of the first SPLADE; sparse heads only."""
     lowercase: bool = False
     """Whether every input is lower-cased before the tokenizer (a normaliser saved with it)."""
     objective: Objective = "margin_mse"
@@ -122,6 +130,16 @@ class FinetuneOptions:
     """Steps of linear warm-up."""
     weight_decay: float = 0.01
     """Decoupled weight decay."""
+    query_encoder: QueryEncoder = "model"
+    """model: the model itself. The others need none: a query is the bag of its tokens, each with a
+    weight of 1 (uniform), its IDF in the training documents (idf), or one that starts there and
+    is trained (learned). Sparse heads only."""
+    query_learning_rate: float = 1e-3
+    """Peak for learned query weights, on the same schedule: numbers of 1 to 10, each alone, which
+    the model's own rate would hardly move."""
+    l0_threshold: int = 0
+    """Documents of at most so many active terms are not penalised by FLOPS (l0 mask); 0 penalises
+    all."""
 
 
 @dataclass(frozen=True, kw_only=True)

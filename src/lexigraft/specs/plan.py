@@ -13,7 +13,7 @@ from lexigraft.specs.base import StageSpec
 from lexigraft.specs.chain import Chain
 from lexigraft.specs.checks import check_run
 from lexigraft.specs.claims import check_claims, load_claims
-from lexigraft.specs.columns import parse_column
+from lexigraft.specs.columns import EACH, expand_columns, parse_column
 from lexigraft.specs.config import Config, Scale
 from lexigraft.specs.experiments import (
     Experiment,
@@ -145,7 +145,7 @@ def build_plan(config: Config) -> Plan:
             name=name,
             title=experiment.title,
             source=experiment.source,
-            columns=experiment.columns,
+            columns=expand_columns(experiment.columns, _sets(config.scale)),
             rows=rows,
             scale=config.scale.name,
             figure=experiment.figure,
@@ -162,9 +162,11 @@ def _planned(
     evaluations = {}
     facts: dict[str, Any] = {}
     where = f"{experiment.path}: row {row.id!r}"
-    if row.deltas is not None:
-        deltas = row.deltas_at(config.scale.name)
-        run = with_deltas(config.scale.run, deltas)
+    deltas = row.deltas_at(config.scale.name)
+    run = with_deltas(config.scale.run, deltas)
+    if row.cited and run.backbone not in config.scale.backbones:
+        facts = {"missing": run.backbone}
+    elif row.deltas is not None:
         check_run(run, config.scale, where)
         facts = _facts(run)
         if runs:
@@ -180,14 +182,39 @@ def _planned(
         label=row.label,
         group=row.group,
         cited=row.cited,
-        reported=row.reported,
-        reported_spread=row.reported_spread,
+        reported=_expanded(row.reported, experiment, config.scale, row.reported_sets),
+        reported_spread=_expanded(row.reported_spread, experiment, config.scale, {}),
         main=row.main,
         note=row.note,
         teachers=row.teachers,
         evaluations=evaluations,
         facts=facts,
     )
+
+
+def _sets(scale: Scale) -> dict[str, list[str]]:
+    """Role to the names of its sets."""
+    return {role: [e.split("/")[1] for e in entries] for role, entries in scale.evaluation.items()}
+
+
+def _expanded(
+    values: tuple[float | None, ...],
+    experiment: Experiment,
+    scale: Scale,
+    of_sets: Mapping[str, float],
+) -> tuple[float | None, ...]:
+    """Values of an experiment's columns as values of the columns that those expand to."""
+    if not values and not of_sets:
+        return ()
+    given = values or (None,) * len(experiment.columns)
+    expanded: list[float | None] = []
+    for key, value in zip(experiment.columns, given, strict=True):
+        if f"/{EACH}." in key:
+            columns = map(parse_column, expand_columns([key], _sets(scale)))
+            expanded += [of_sets.get(column.only) for column in columns]
+        else:
+            expanded.append(value)
+    return tuple(expanded)
 
 
 def _check_columns(experiment: Experiment, run: Run) -> None:
@@ -217,7 +244,7 @@ def _refuse_two_meanings(experiments: Iterable[Experiment], scale: Scale) -> Non
 
 
 def _roles(columns: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(column.split(".")[0] for column in columns))
+    return tuple(dict.fromkeys(parse_column(column).role for column in columns))
 
 
 def _facts(run: Run) -> dict[str, Any]:
@@ -229,7 +256,7 @@ def _facts(run: Run) -> dict[str, Any]:
         "adapted": run.adapted,
         "calibrated": run.calibrated,
         "lowercase": run.finetune.lowercase,
-        "distilled": not run.lexical and run.finetune.objective in DISTILLING,
+        "distilled": run.finetuned and not run.lexical and run.finetune.objective in DISTILLING,
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.base import StageSpec
+from lexigraft.specs.options import FinetuneOptions
 from lexigraft.specs.run import Run, axis_types
 from lexigraft.specs.stages import BackboneSpec
 
@@ -30,7 +31,7 @@ AT_LEAST_ONE = (
     "intermediate_size",
     "positions",
 )
-ABOVE_ZERO = ("score_scale",)
+ABOVE_ZERO = ("score_scale", "query_learning_rate")
 LENGTHS = ("length", "query_length", "document_length")
 SHORTEST_LENGTH = 3
 """Tokens of an input: one between two special ones. Tokenizers do not cut to fewer."""
@@ -74,6 +75,16 @@ def out_of_range(name: str, found: Any) -> str:
         return f"found {found}; allowed: {-LARGEST_SHIFT} to {LARGEST_SHIFT}"
     if name != "shift" and found < 0:
         return f"found {found}; allowed: 0 or more"
+    return ""
+
+
+def head_problem(options: FinetuneOptions) -> str:
+    """A sparse head's option with a dense head; empty if there is none."""
+    sparse = (("activation", "log1p"), ("pooling", "max"), ("query_encoder", "model"))
+    for name, alone in sparse:
+        found = getattr(options, name)
+        if options.head == "dense" and found != alone:
+            return f"{name}: found {found!r}; allowed with a dense head: {alone}"
     return ""
 
 

@@ -35,6 +35,8 @@ class Run:
     """Whether the masked-language-model stage runs."""
     calibrated: bool = False
     """Whether activation potential calibration runs."""
+    finetuned: bool = True
+    """Whether the model is fine-tuned; false encodes it as it is, such as a public SPLADE."""
     teacher_backbone: str = ""
     """Backbone that is the bi-encoder of the dense teacher methods."""
     seed: int = 42

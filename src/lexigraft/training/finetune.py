@@ -2,20 +2,28 @@
 
 import logging
 import os
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from lexigraft.corpora.collection import Collection, TrainingPairs
+from lexigraft.encoders.inference_free import (
+    TokenWeights,
+    drop_tokenless_rows,
+    idf_weights,
+    uniform_weights,
+)
 from lexigraft.encoders.masked_lm import load_masked_lm
 from lexigraft.encoders.saving import refuse_long_input, save_encoder
 from lexigraft.encoders.tokenizers import lowercase_tokenizer
 from lexigraft.errors import LexigraftError
 from lexigraft.files import sha256_file, write_json
 from lexigraft.specs.options import DISTILLING, FinetuneOptions
+from lexigraft.specs.ranges import head_problem
 from lexigraft.training.finetune_trainer import FinetuneTrainer, first_collapse, tell_health
 from lexigraft.training.pairs import PairSampler, StepDataset
 from lexigraft.training.reporting import write_history
@@ -70,6 +78,7 @@ def finetune(
     for name in ("query_length", "document_length"):
         refuse_long_input(model, getattr(options, name), f"{model_folder}, {name}")
     pairs = Collection.open(collection_folder).training()
+    query_weights = _query_weights(options, model, tokenizer, pairs.documents.values())
     sampler = PairSampler(
         pairs, batch_size=options.batch_size, negatives=options.negatives, seed=seed
     )
@@ -108,6 +117,7 @@ def finetune(
         dataset,
         options=options,
         identity=_identity(options, seed, model_folder, collection_folder, scores),
+        query_weights=query_weights,
     )
     probe = documents.batch(sampler.probe(PROBE_TEXTS))
     before = trainer.health_of(probe)
@@ -117,6 +127,9 @@ def finetune(
     tell_health("after fine-tuning", after)
     summary = {
         "head": options.head,
+        "activation": options.activation,
+        "pooling": options.pooling,
+        "query_encoder": options.query_encoder,
         "objective": options.objective,
         "queries": sampler.queries,
         "queries_left_out": sampler.left_out,
@@ -126,7 +139,15 @@ def finetune(
         "final": history[-1] if history else None,
     }
     if trainer.is_world_process_zero():
-        save_encoder(model, tokenizer, out, head=options.head)
+        save_encoder(
+            model,
+            tokenizer,
+            out,
+            head=options.head,
+            activation=options.activation,
+            pooling=options.pooling,
+            query_weights=None if query_weights is None else query_weights.values(),
+        )
         write_history(out / "training.jsonl", history)
         write_json(out / "finetune.json", summary)
     return summary
@@ -160,7 +181,25 @@ def _tokenised(
     return queries, documents
 
 
+def _query_weights(
+    options: FinetuneOptions,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    documents: Iterable[str],
+) -> TokenWeights | None:
+    """What inference-free queries are made of; None where the model reads them."""
+    if options.query_encoder == "model":
+        return None
+    drop_tokenless_rows(model, tokenizer)
+    if options.query_encoder == "uniform":
+        return TokenWeights(uniform_weights(tokenizer))
+    weight_V = idf_weights(tokenizer, documents)
+    return TokenWeights(weight_V, learned=options.query_encoder == "learned")
+
+
 def _refuse_contradictions(options: FinetuneOptions, teacher_folder: Path | None) -> None:
+    if problem := head_problem(options):
+        raise LexigraftError(problem)
     if options.objective in DISTILLING:
         if teacher_folder is None:
             raise LexigraftError(

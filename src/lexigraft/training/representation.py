@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 from lexigraft.encoders.dense import last_states, mean_pool
 from lexigraft.encoders.masked_lm import output_projection, project_states
 from lexigraft.encoders.splade import splade_pool
-from lexigraft.specs.options import Head
+from lexigraft.specs.options import Activation, Head, Pooling
 from lexigraft.training.gradient_cache import Tokens
 
 BUCKET = 16
@@ -22,13 +22,22 @@ WORTH = 0.8
 """Share of the padded size below which several passes beat one."""
 
 
-def text_encoder(model: PreTrainedModel, head: Head) -> Callable[[Tokens], Tensor]:
+def text_encoder(
+    model: PreTrainedModel,
+    head: Head,
+    activation: Activation = "log1p",
+    pooling: Pooling = "max",
+) -> Callable[[Tokens], Tensor]:
     """The function from tokens (N, L) to representations: (N, V) sparse or (N, H) dense."""
 
     def sparse(tokens: Tokens) -> Tensor:
         hidden_NLH = by_length(lambda *texts: project_states(model, *texts), tokens)
         weight_VH, bias_V = output_projection(model)
-        return splade_pool(hidden_NLH, weight_VH, bias_V, tokens["attention_mask"])
+        return splade_pool(
+            *(hidden_NLH, weight_VH, bias_V, tokens["attention_mask"]),
+            activation=activation,
+            pooling=pooling,
+        )
 
     def dense(tokens: Tokens) -> Tensor:
         hidden_NLH = by_length(lambda *texts: last_states(model, *texts), tokens)

@@ -6,7 +6,6 @@ Shapes: B texts, L positions, H width, V vocabulary entries.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, Literal
 from unittest.mock import patch
 
@@ -16,6 +15,7 @@ from torch.nn.functional import linear
 
 from lexigraft.encoders import splade
 from lexigraft.encoders.splade import splade_pool
+from lexigraft.specs.options import Activation, Pooling
 
 WayName = Literal["ours", "torch", "plain", "compiled"]
 WAYS: Mapping[WayName, str] = {
@@ -34,6 +34,8 @@ def plain(
     *,
     shift: float = 0.0,
     top_k: int | None = None,
+    activation: Activation = "log1p",
+    pooling: Pooling = "max",
 ) -> Tensor:
     """max_l log(1 + ReLU(h_l . W_v + b_v - shift)) with all logits in memory, (B, V)."""
     logits_BLV = linear(hidden_BLH, weight_VH, bias_V)
@@ -42,15 +44,13 @@ def plain(
         # As autocast does by itself on a GPU.
         excess_BLV = excess_BLV.float()
     terms_BLV = torch.log1p(excess_BLV)
+    if activation == "double_log":
+        terms_BLV = torch.log1p(terms_BLV)
     if top_k is not None:
         kept = logits_BLV.topk(top_k, dim=2).indices
         terms_BLV = terms_BLV * torch.zeros_like(terms_BLV).scatter(2, kept, 1.0)
-    return (terms_BLV * mask_BL[:, :, None]).max(dim=1).values
-
-
-@cache
-def _compiled() -> Callable[..., Tensor]:
-    return torch.compile(plain, dynamic=False)
+    terms_BLV = terms_BLV * mask_BL[:, :, None]
+    return terms_BLV.sum(dim=1) if pooling == "sum" else terms_BLV.max(dim=1).values
 
 
 @contextmanager
@@ -59,8 +59,12 @@ def way(name: WayName) -> Iterator[Callable[..., Tensor]]:
     if name == "torch":
         with patch.object(splade, "_kernels", lambda device, compute: None):
             yield splade_pool
+    elif name == "compiled":
+        # After some compilations of one function torch gives up and runs it as it is.
+        torch._dynamo.reset()
+        yield torch.compile(plain, dynamic=False)
     else:
-        yield {"ours": splade_pool, "plain": plain, "compiled": _compiled()}[name]
+        yield splade_pool if name == "ours" else plain
 
 
 @dataclass(frozen=True)

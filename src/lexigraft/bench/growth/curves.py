@@ -40,7 +40,7 @@ CURVES = (
         label="documents",
         prepare=encoding.prepare,
         fixed={"full": encoding.FULL, "small": encoding.SMALL},
-        values={"full": (2_048, 8_192, 32_768), "small": (20, 40, 80)},
+        values={"full": (1_024, 4_096, 16_384), "small": (20, 40, 80)},
     ),
     Curve(
         name="growth-search",
@@ -75,6 +75,7 @@ CURVES = (
         prepare=planning.ours,
         fixed={"full": {}, "small": {}},
         values={"full": (10, 100, 1_000, 10_000), "small": (10, 40, 100)},
+        with_memory=False,
     ),
     Curve(
         name="growth-snakemake",
@@ -84,7 +85,7 @@ CURVES = (
         prepare=planning.snakemake,
         fixed={"full": {}, "small": {}},
         values={"full": (10, 100, 1_000, 10_000), "small": (10, 40, 100)},
-        in_process=False,
+        with_memory=False,
     ),
 )
 

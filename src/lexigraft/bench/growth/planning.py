@@ -41,7 +41,7 @@ def ours(*, jobs: int) -> Work:
 def snakemake(*, jobs: int) -> Work:
     """A dry run in a process of its own."""
     root = _workflow(jobs)
-    words = ["--cores", "1", "--dry-run", "--quiet", "all", "--config"]
+    words = ["--cores", "1", "--dry-run", "--config"]
     words += [f"{key}={value}" for key, value in CONFIG.items()]
 
     def run() -> None:

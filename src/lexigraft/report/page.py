@@ -1,0 +1,85 @@
+"""`results/index.html`: what a person opens first. Claims, then each table with its figure.
+
+One file (`page.html.j2` filled) without scripts or anything from the network; runs and other forms
+of the tables are linked beside it.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from lexigraft.errors import LexigraftError
+from lexigraft.files import read_object, whole_file
+from lexigraft.report import text
+from lexigraft.report.claims import SIGNS
+from lexigraft.report.tables import Table, build_table
+from lexigraft.specs.columns import parse_column
+from lexigraft.specs.experiments import PlannedExperiment
+
+
+def write_page(experiments: Mapping[str, PlannedExperiment], results: Path) -> None:
+    """Write `<results>/index.html` from the experiments' results, their figures and claims.json.
+
+    Raises:
+        LexigraftError: a planned result, a figure or the claims are missing or not what was
+            written.
+    """
+    tables = [build_table(experiment, results) for experiment in experiments.values()]
+    pictures = {
+        name: _embedded(results / "figures" / f"{name}.png")
+        for name, experiment in experiments.items()
+        if experiment.figure
+    }
+    content = page(tables, pictures, read_object(results / "claims.json"))
+    with whole_file(results / "index.html") as partial:
+        partial.write_text(content, encoding="utf-8")
+
+
+def page(tables: Sequence[Table], pictures: Mapping[str, str], claims: Mapping[str, Any]) -> str:
+    """The whole page.
+
+    Args:
+        pictures: name of a table to the address of its figure.
+        claims: what `claims.json` holds.
+    """
+    environment = Environment(
+        loader=PackageLoader("lexigraft.report", "."),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    verdicts = [
+        (verdict, members)
+        for verdict in SIGNS
+        if (members := [c for c in claims["claims"] if c["verdict"] == verdict])
+    ]
+    return environment.get_template("page.html.j2").render(
+        tables=tables,
+        pictures=pictures,
+        claims=claims,
+        verdicts=verdicts,
+        scale=tables[0].scale if tables else "",
+        signs=SIGNS,
+        text=text,
+        parse_column=parse_column,
+        heading=heading,
+    )
+
+
+def heading(table: Table) -> str:
+    """`Table 2`, or the experiment's name where no paper has it."""
+    kind = next((kind for kind in ("table", "figure", "section") if kind in table.source), "")
+    return f"{kind.capitalize()} {table.source[kind]}" if kind else table.name
+
+
+def _embedded(path: Path) -> str:
+    """A picture as an address that holds it, so that the page can be sent alone."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise LexigraftError(f"{path}: {error.strerror}; make the figure first") from None
+    return f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"

@@ -1,0 +1,136 @@
+"""The page of results: what it shows, what it escapes, and how a browser lays it out."""
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lexigraft.errors import LexigraftError
+from lexigraft.report.figures import write_figure
+from lexigraft.report.page import write_page
+from lexigraft.report.tables import build_table
+from lexigraft.specs.experiments import PlannedExperiment
+
+CLAIMS = {
+    "counts": {"holds": 1, "fails": 0, "within noise": 0, "not run here": 1},
+    "left_out": 3,
+    "decided_by": "A test.",
+    "claims": [
+        {
+            "id": "moves",
+            "text": "Moved < naive & more.",
+            "source": {"document": "vocabulary-transfer", "table": 2},
+            "metric": "zero_shot.ndcg@10",
+            "verdict": "holds",
+            "note": "",
+            "relations": [
+                {
+                    "relation": "moved > naive",
+                    "verdict": "holds",
+                    "difference": 48.0,
+                    "detectable": 2.0,
+                    "reported_difference": 4.7,
+                    "collapsed": {"naive": "dense collapse"},
+                }
+            ],
+        },
+        {
+            "id": "other",
+            "text": "Another.",
+            "source": {"document": "vocabulary-transfer", "table": 2},
+            "metric": "zero_shot.ndcg@10",
+            "verdict": "not run here",
+            "note": "A note.",
+            "relations": [
+                {
+                    "relation": "moved > dpr",
+                    "verdict": "not run here",
+                    "reason": "dpr is cited, not run",
+                    "reported_difference": 14.9,
+                }
+            ],
+        },
+    ],
+}
+
+
+@pytest.fixture
+def made(experiment: PlannedExperiment, results: Path) -> str:
+    (results / "claims.json").write_text(json.dumps(CLAIMS), encoding="utf-8")
+    (results / "figures").mkdir()
+    write_figure(experiment, results, results / "figures" / "tiny")
+    write_page({"tiny": replace(experiment, title="A <tiny> table")}, results)
+    return (results / "index.html").read_text(encoding="utf-8")
+
+
+def words(html: str) -> str:
+    """What a person reads."""
+    return " ".join(re.sub(r"<style>.*?</style>|<[^>]*>", " ", html, flags=re.S).split())
+
+
+def test_claims_come_first_with_their_numbers(made: str) -> None:
+    shown = words(made)
+    assert shown.index("Claims ✓ 1 holds") < shown.index("Table 2: A &lt;tiny&gt; table")
+    assert "Moved &lt; naive &amp; more." in shown
+    told = "moved &gt; naive: +48.0 (detectable 2.0), ✓ holds; reported +4.7; collapsed: naive"
+    assert told in shown
+    assert "Not run: moved &gt; dpr (dpr is cited, not run; reported +14.9)" in shown
+    assert "3 more are about experiments that are not configured here." in shown
+
+
+def test_every_row_and_value_of_a_table_is_there(
+    made: str, experiment: PlannedExperiment, results: Path
+) -> None:
+    for row in build_table(experiment, results).rows:
+        (line,) = re.findall(rf'<tr id="tiny-{re.escape(row.id)}">.*?</tr>', made, flags=re.S)
+        for cell in row.cells:
+            if cell.ours is not None:
+                assert f'href="evaluate/{cell.evaluations[0]}/"' in line
+                assert " ± ".join(part for part in cell.printed("ours") if part) in line
+            if cell.reported is not None:
+                assert f"reported {cell.reported}" in words(line).replace("± ", "±")
+        assert ("✗ collapsed" in line) is (row.collapse is not None)
+
+
+def test_it_asks_nothing_of_the_network(made: str) -> None:
+    assert re.search(r"https?:", made) is None
+    assert "<script" not in made
+
+
+def test_a_figure_that_was_not_made_is_named(experiment: PlannedExperiment, results: Path) -> None:
+    (results / "claims.json").write_text(json.dumps(CLAIMS), encoding="utf-8")
+    with pytest.raises(LexigraftError, match=r"tiny\.png: .*; make the figure first"):
+        write_page({"tiny": experiment}, results)
+    assert not (results / "index.html").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [360, 1200])
+def test_a_browser_scrolls_tables_and_not_the_page(made: str, results: Path, width: int) -> None:
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no chromium on this machine")
+    frame = results / "frame.html"
+    frame.write_text(
+        f'<iframe id="f" src="index.html" width="{width}" height="800" frameborder="0"></iframe>'
+        "<script>onload = () => { const d = document.getElementById('f').contentDocument;"
+        "document.title = [d.documentElement.scrollWidth, d.querySelectorAll('tr').length] }"
+        "</script>",
+        encoding="utf-8",
+    )
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files"]
+    profile = f"--user-data-dir={results / 'profile'}"
+    found = subprocess.run(
+        [browser, *options, profile, "--dump-dom", frame.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    title = re.search(r"<title>(\d+),(\d+)</title>", found.stdout)
+    assert title is not None, found.stderr
+    assert int(title[1]) <= width
+    assert int(title[2]) >= 6
