@@ -32,6 +32,8 @@ from lexigraft.training.masked_sequences import SEQUENCES_MEASURED, MaskedSequen
 from lexigraft.training.masking import IGNORED
 from lexigraft.training.packing import PackedSequences
 
+MEASURED_AT_ONCE = 500
+
 
 class Emlm:
     """The task of `train_masked_lm` that predicts output tokens."""
@@ -44,7 +46,7 @@ class Emlm:
 
     @property
     def identity(self) -> dict[str, Any]:
-        return {"task": "emlm", "output_vocabulary": sorted(self.output_tokenizer.get_vocab())}
+        return {"task": "emlm", "alignment": self.folder.name}
 
     def prepare(self, texts: Iterable[str], key: str, folder: Path) -> None:
         self.folder = align(texts, self.tokenizer, self.output_tokenizer, key, folder)
@@ -84,15 +86,19 @@ class EmlmSequences(MaskedSequences):
     def measure(self, new_ids: set[int]) -> dict[str, float]:
         """Beside the shares of any training: of the chosen positions, those with several labels (in
         conflict) and those with none."""
-        indices = range(min(self.items, SEQUENCES_MEASURED))
-        _, chosen_BL, _ = self._choose(indices)
-        labels_BL = (self._labels(indices, chosen_BL) != IGNORED).sum(2)[chosen_BL]
-        whole = max(1, labels_BL.numel())
+        parts = []
+        # A line of dashes may be one input token and very many output tokens: a part at a time.
+        for indices in torch.arange(min(self.items, SEQUENCES_MEASURED)).split(MEASURED_AT_ONCE):
+            _, chosen_BL, _ = self._choose(indices.tolist())
+            labels_BLK = self._labels(indices.tolist(), chosen_BL)
+            parts.append((labels_BLK != IGNORED).sum(2)[chosen_BL])
+        labels_M = torch.cat(parts)
+        whole = max(1, len(labels_M))
         return {
             **super().measure(new_ids),
-            "labels_per_chosen_position": float(labels_BL.sum()) / whole,
-            "share_with_several_labels": float((labels_BL > 1).sum()) / whole,
-            "share_without_label": float((labels_BL == 0).sum()) / whole,
+            "labels_per_chosen_position": float(labels_M.sum()) / whole,
+            "share_with_several_labels": float((labels_M > 1).sum()) / whole,
+            "share_without_label": float((labels_M == 0).sum()) / whole,
         }
 
     def _labels(self, indices: Sequence[int], chosen_BL: Tensor) -> Tensor:

@@ -78,7 +78,7 @@ class Task(Protocol):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What makes it this task, for checkpoints."""
+        """What makes it this task, for checkpoints; asked for once it is prepared."""
 
     def prepare(self, texts: Iterable[str], key: str, folder: Path) -> None:
         """Write to `folder` what it needs of the texts beside their tokens, whose hash is `key`."""

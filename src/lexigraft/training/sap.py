@@ -59,7 +59,8 @@ class Sap:
 
     @property
     def identity(self) -> dict[str, Any]:
-        return {"task": "sap", "teacher": weights_hash(self.teacher.model)}
+        teacher = weights_hash(self.teacher.model)
+        return {"task": "sap", "alignment": self.folder.name, "teacher": teacher}
 
     def prepare(self, texts: Iterable[str], key: str, folder: Path) -> None:
         self.folder = align(texts, self.tokenizer, self.teacher.tokenizer, key, folder)
@@ -116,8 +117,8 @@ class SapSequences(MaskedSequences):
 
     def measure(self, new_ids: set[int]) -> dict[str, float]:
         """Tokens that the teacher reads of one sequence, on average over the text."""
-        tokens = len(self.alignment.starts) - 1
-        return {"teacher_tokens_per_sequence": float(self.alignment.starts[-1]) / max(1, tokens)}
+        starts = self.alignment.starts
+        return {"teacher_tokens_per_sequence": float(starts[-1]) / (len(starts) - 1)}
 
 
 class SapLoss(nn.Module):
