@@ -4,30 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
+from two_vocabularies import READER, TEXTS, WRITER
 
 from lexigraft.errors import LexigraftError
 from lexigraft.training.alignment import Alignment, align, first_overlap
-from lexigraft.training.packing import PackedSequences, token_stream
-
-SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-
-
-def wordpiece(*pieces: str, lowercase: bool = False) -> PreTrainedTokenizerFast:
-    ids = {token: i for i, token in enumerate([*SPECIALS, *pieces])}
-    backend = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
-    backend.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    names = dict(zip(("pad", "unk", "cls", "sep", "mask"), SPECIALS, strict=True))
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend, **{f"{role}_token": token for role, token in names.items()}
-    )
-
-
-READER = wordpiece("collabor", "##ations", "End", "of", "Heat")
-WRITER = wordpiece("co", "##lla", "##bo", "##rations", "endof", "end", "of", lowercase=True)
-TEXTS = ["collaborations End", "Heat of"]
+from lexigraft.training.packing import PackedSequences, plain_backend, token_stream
+from lexigraft.vocabulary.training import train_tokenizer
 
 
 @pytest.mark.parametrize(
@@ -79,3 +61,19 @@ def test_an_alignment_is_made_once_and_known_by_its_content(tmp_path: Path) -> N
     np.zeros(3, np.uint16).tofile(folder / "counts.uint16")
     with pytest.raises(LexigraftError, match="not what was written; remove it"):
         opened(tmp_path)
+
+
+def test_real_tokenizers_share_characters_as_a_search_by_hand_finds() -> None:
+    texts = ["Collaborations of naïve Érudits ---- 🙂 cost 12,5 €!", "  Heat\n\theats ﬁve “seas”"]
+    reader = plain_backend(train_tokenizer("byte_bpe", False, 300, texts * 5, max_length=32))
+    writer = plain_backend(train_tokenizer("wordpiece", True, 120, texts * 5, max_length=32))
+    pairs = 0
+    for text in texts:
+        read = reader.encode(text, add_special_tokens=False).offsets
+        written = writer.encode(text, add_special_tokens=False).offsets
+        for (start, end), place in zip(written, first_overlap(read, written), strict=True):
+            own = set(range(start, end))
+            sharing = [i for i, span in enumerate(read) if own & set(range(*span))]
+            assert place == (sharing[0] if sharing else -1)
+            pairs += bool(sharing)
+    assert pairs == 21

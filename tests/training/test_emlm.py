@@ -5,26 +5,18 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_alignment import READER, TEXTS, WRITER
+from two_vocabularies import READER, SHAPE, TEXTS, WRITER, head_only
 
-from lexigraft.encoders.architectures import Shape, new_masked_lm
+from lexigraft.encoders.architectures import new_masked_lm
 from lexigraft.errors import LexigraftError
 from lexigraft.training.alignment import Alignment, align
 from lexigraft.training.emlm import Emlm, EmlmLoss, EmlmSequences, many_to_one_cross_entropy
 from lexigraft.training.masked_lm import MaskedLmLoss, MaskedLmOptions, train_masked_lm
 from lexigraft.training.packing import PackedSequences, token_stream
-from lexigraft.transfer.transfer import transfer
 
 OPTIONS = MaskedLmOptions(
     steps=8, batch_size=4, length=4, learning_rate=1e-2, warmup_steps=1, mask_probability=0.5
 )
-SHAPE = Shape(layers=1, hidden_size=16, heads=2, intermediate_size=32, positions=16)
-
-
-def head_only():
-    source = new_masked_lm("modernbert", SHAPE, READER, seed=1)
-    config = {"initialisation": "subtoken", "bias_alignment": "none", "part": "head"}
-    return transfer(source, READER, WRITER, None, config).model
 
 
 def test_loss_by_hand() -> None:

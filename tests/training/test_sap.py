@@ -4,15 +4,17 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_alignment import READER, TEXTS, WRITER
-from test_emlm import OPTIONS, SHAPE, head_only
+from two_vocabularies import READER, SHAPE, TEXTS, WRITER, head_only
 
 from lexigraft.encoders.architectures import new_masked_lm
 from lexigraft.encoders.encoder import Encoder
 from lexigraft.errors import LexigraftError
 from lexigraft.training import sap
 from lexigraft.training.masked_lm import MaskedLmOptions, train_masked_lm
+from lexigraft.training.packing import PackedSequences, token_stream
 from lexigraft.training.sap import Sap, SapLoss, pooled_logits, sparse_alignment
+
+OPTIONS = MaskedLmOptions(steps=8, batch_size=4, length=4, learning_rate=1e-2, warmup_steps=1)
 
 
 def teacher(head: str = "splade", tokenizer=WRITER) -> Encoder:
@@ -54,8 +56,6 @@ def test_tiles_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_teacher_reads_the_same_stretch_in_its_own_tokens(tmp_path: Path) -> None:
-    from lexigraft.training.packing import PackedSequences, token_stream
-
     task = Sap(READER, WRITER, teacher())
     stream, key = token_stream(TEXTS, READER, tmp_path)
     packed = PackedSequences(stream, 4, cls_id=2, sep_id=3)
@@ -114,3 +114,7 @@ def test_teachers_that_are_refused() -> None:
         Sap(READER, WRITER, teacher("dense"))
     with pytest.raises(LexigraftError, match="its 10 terms are not those of the model's output"):
         Sap(READER, WRITER, teacher(tokenizer=READER))
+    summed = teacher()
+    summed.sparse_pooling = "sum"
+    with pytest.raises(LexigraftError, match="teacher: pools by sum"):
+        Sap(READER, WRITER, summed)

@@ -133,7 +133,7 @@ class Chain:
         if run.sap_teacher:
             return self._backbone(run.sap_teacher).id
         plain = dataclasses.replace(run, backbone=run.target, target="")
-        plain = dataclasses.replace(plain, adapted=False, calibrated=False)
+        plain = dataclasses.replace(plain, adapted=False, calibrated=False, finetuned=True)
         return Chain(plain, self.scale, self.stages)._finetuned().id
 
     def _evaluated(self, name: str, model: StageSpec | None) -> StageSpec:

@@ -39,7 +39,8 @@ class Sap:
     """The task of `train_masked_lm` that distils a sparse teacher; nothing is masked.
 
     Raises:
-        LexigraftError: the teacher is no sparse encoder of the student's output vocabulary.
+        LexigraftError: the teacher is no max-pooled sparse encoder of the student's output
+            vocabulary.
     """
 
     def __init__(
@@ -50,6 +51,11 @@ class Sap:
     ) -> None:
         if teacher.head != "splade":
             raise LexigraftError(f"{teacher.name}: a dense encoder; sap needs a sparse teacher")
+        if teacher.sparse_pooling != "max":
+            raise LexigraftError(
+                f"{teacher.name}: pools by {teacher.sparse_pooling}; sap compares the largest "
+                "logits, so it needs a max-pooled teacher"
+            )
         if teacher.term_tokenizer.get_vocab() != output_tokenizer.get_vocab():
             raise LexigraftError(
                 f"{teacher.name}: its {teacher.dimensions} terms are not those of the model's "
