@@ -139,6 +139,7 @@ def test_every_axis_of_a_run_can_be_stated_in_yaml() -> None:
         ({"encode.query_length": 2}, "encode.query_length: found 2; allowed: 3 or more"),
         ({"transfer.part": "head"}, "transfer.part: found 'head'; a target vocabulary is needed"),
         (HEAD | {"finetune.head": "dense"}, "a dense encoder does not use its output head"),
+        (HEAD | {"finetune.query_encoder": "idf"}, "allowed with transfer.part head: model"),
         (HEAD | {"adapted": True}, "mlm.objective: found 'mlm', which predicts the tokens that"),
         ({"adapted": True, "mlm.objective": "emlm"}, "'emlm'; it needs an output vocabulary"),
         ({"adapted": True, "mlm.trains": "head"}, "mlm.trains: found 'head'; it needs an output"),

@@ -140,6 +140,8 @@ def test_a_moved_head_is_fine_tuned(folders: Path, tmp_path: Path) -> None:
         flops_ramp_steps=1,
     )
     inputs = {"model": folders / "moved", "corpus": tmp_path / "pairs"}
+    with pytest.raises(LexigraftError, match="query_encoder: found uniform, but"):
+        execute(replace(spec, query_encoder="uniform"), inputs, tmp_path / "no", finetune.run)
     execute(spec, inputs, tmp_path / "tuned", finetune.run)
     encoder = load_encoder(tmp_path / "tuned")
     assert encoder.dimensions == TARGET.vocabulary_size

@@ -60,6 +60,11 @@ def _head_only(run: Run) -> str:
         return "transfer.part: found 'head'; a target vocabulary is needed"
     if head and run.finetune.head == "dense":
         return "transfer.part: found 'head'; a dense encoder does not use its output head"
+    if head and run.finetune.query_encoder != "model":
+        return (
+            f"finetune.query_encoder: found {run.finetune.query_encoder!r}, which makes a query of "
+            "the tokens that the model reads; allowed with transfer.part head: model"
+        )
     if not run.adapted:
         return ""
     objective = run.mlm.objective

@@ -75,6 +75,11 @@ def finetune(
     _refuse_contradictions(options, teacher_folder)
     model, tokenizer = load_masked_lm(model_folder)
     output_tokenizer = read_output_tokenizer(model_folder, model)
+    if output_tokenizer is not None and options.query_encoder != "model":
+        raise LexigraftError(
+            f"query_encoder: found {options.query_encoder}, but {model_folder} writes another "
+            "vocabulary than it reads, so its query tokens are no terms; allowed: model"
+        )
     if options.lowercase:
         tokenizer = lowercase_tokenizer(tokenizer)
     for name in ("query_length", "document_length"):
