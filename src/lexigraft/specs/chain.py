@@ -67,9 +67,10 @@ class Chain:
             options = _options(run.transfer)
             if run.transfer.initialisation.startswith("random"):
                 options["seed"] = run.seed
+            moved = model.name + ("-head" if run.transfer.part == "head" else "")
             model = self._add(
                 TransferSpec(
-                    name=f"{model.name}-to-{run.target}-{run.transfer.initialisation}",
+                    name=f"{moved}-to-{run.target}-{run.transfer.initialisation}",
                     source=model.id,
                     target=self._backbone(run.target).id,
                     text=text,
@@ -77,12 +78,14 @@ class Chain:
                 )
             )
         if run.adapted:
-            kind = "mlm" if run.mlm.trains == "embeddings" else "further-mlm"
+            kind = "further-mlm" if run.mlm.trains == "all" else "mlm"
+            kind = kind if run.mlm.objective == "mlm" else run.mlm.objective
             model = self._add(
                 MlmSpec(
                     name=f"{model.name}-{kind}{self._seed_mark()}",
                     model=model.id,
                     text=text,
+                    teacher=self._sparse_teacher() if run.mlm.objective == "sap" else "",
                     seed=run.seed,
                     **_options(run.mlm),
                 )
@@ -129,6 +132,16 @@ class Chain:
                 **_options(run.teacher),
             )
         ).id
+
+    def _sparse_teacher(self) -> str:
+        """The sparse encoder that sap distils: a model of others, or the target's backbone
+        fine-tuned with the run's own options, which a row of plain SPLADE shares."""
+        run = self.run
+        if run.sap_teacher:
+            return self._backbone(run.sap_teacher).id
+        plain = dataclasses.replace(run, backbone=run.target, target="")
+        plain = dataclasses.replace(plain, adapted=False, calibrated=False, finetuned=True)
+        return Chain(plain, self.scale, self.stages)._finetuned().id
 
     def _evaluated(self, name: str, model: StageSpec | None) -> StageSpec:
         run, collection = self.run, self._collection(name)

@@ -34,7 +34,7 @@ AT_LEAST_ONE = (
 )
 AT_LEAST_TWO = ("draws",)
 UP_TO_HALF = ("failure_probability",)
-ABOVE_ZERO = ("score_scale", "budget", "lipschitz", "query_learning_rate")
+ABOVE_ZERO = ("score_scale", "query_learning_rate", "budget", "lipschitz")
 LENGTHS = ("length", "query_length", "document_length")
 SHORTEST_LENGTH = 3
 """Tokens of an input: one between two special ones. Tokenizers do not cut to fewer."""

@@ -40,6 +40,9 @@ class Run:
     """Whether the model is fine-tuned; false encodes it as it is, such as a public SPLADE."""
     teacher_backbone: str = ""
     """Backbone that is the bi-encoder of the dense teacher methods."""
+    sap_teacher: str = ""
+    """Backbone that is the sparse teacher of sap; empty for the target backbone, fine-tuned as the
+    run itself is."""
     seed: int = 42
     """Seed of everything that is random after the backbone."""
     transfer: TransferOptions = field(default_factory=TransferOptions)

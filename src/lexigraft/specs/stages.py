@@ -148,6 +148,8 @@ class MlmSpec(MlmOptions, StageSpec):
     """Masked language model that is adapted."""
     text: str = reads("collection")
     """Collection whose training text is masked."""
+    teacher: str = reads("model", optional=True)
+    """Sparse encoder that sap distils; its vocabulary is the model's output vocabulary."""
     seed: int = 42
     """Data order and masks."""
 

@@ -37,7 +37,7 @@ def run(spec: TheorySpec, job: Job) -> None:
     """
     sets = list(_sets(job.inputs["collection"], spec.evaluation_set))
     encoder = load_encoder(job.inputs["model"], device=device())
-    canonical, pieces = _canonical(encoder, spec), Pieces(encoder.tokenizer)
+    canonical, pieces = _canonical(encoder, spec), Pieces(encoder.term_tokenizer)
     found = {
         each.name: _theory(each, encoder, canonical, spec)
         for each in track(sets, "measure theory", unit="sets")
@@ -86,7 +86,7 @@ def _theory(
     weights = None
     if spec.weights == "frequency":
         texts = [evaluation_set.documents[d] for d in dict.fromkeys(d for _, d in pairs)]
-        counted = count_unigrams(encoder.tokenizer, texts, len(canonical))
+        counted = count_unigrams(encoder.term_tokenizer, texts, len(canonical))
         weights = counted.log_probabilities.double().exp().numpy()
     return measure_theory(features, coarse_graining(canonical, weights), canonical, spec, spec.seed)
 
@@ -98,7 +98,7 @@ def _canonical(encoder: Encoder, spec: TheorySpec) -> Any:
     if spec.normaliser == "none":
         return np.arange(encoder.dimensions)
     canonical = fold_map(
-        encoder.tokenizer,
+        encoder.term_tokenizer,
         positions=spec.normaliser == "case+positions",
         accents=spec.normaliser == "case+accents",
         size=encoder.dimensions,
