@@ -9,7 +9,6 @@ from lexigraft.specs.experiments import PlannedExperiment, PlannedRow
 PAPER = (
     ("section", "3", "The theory"),
     ("figure", 1, "Dense against sparse for each backbone"),
-    ("section", "3", "The theory, in numbers"),
     ("table", 1, "Each set of BEIR, with efficiency"),
     ("table", 2, "Main results"),
     ("table", 3, "Initialisation and components"),
