@@ -44,6 +44,8 @@ class Encoder:
     """Text put before every query or document."""
     query_weights: TokenWeights | None = None
     """What a query is made of where it is inference-free; None where the model reads it."""
+    output_tokenizer: PreTrainedTokenizerFast | None = None
+    """Names the terms, where they are not the tokenizer's own tokens."""
 
     @property
     def device(self) -> torch.device:
@@ -55,6 +57,11 @@ class Encoder:
         if self.head == "splade":
             return int(output_projection(self.model)[0].shape[0])
         return int(self.model.config.hidden_size)
+
+    @property
+    def term_tokenizer(self) -> PreTrainedTokenizerFast:
+        """The tokenizer whose ids are the dimensions of a sparse vector."""
+        return self.output_tokenizer or self.tokenizer
 
     def default_length(self, role: Role) -> int:
         """Tokens at which the folder's own settings cut a query or a document.

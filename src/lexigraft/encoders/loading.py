@@ -23,6 +23,7 @@ from lexigraft.encoders.masked_lm import (
     refuse_foreign_tokenizer,
     refuse_missing_files,
 )
+from lexigraft.encoders.output_vocabulary import read_output_tokenizer
 from lexigraft.encoders.router import read_query_weights, read_router, refuse_other_tokenizer
 from lexigraft.encoders.saving import ACTIVATION, save_encoder
 from lexigraft.encoders.tokenizers import lowercase_tokenizer
@@ -48,7 +49,10 @@ def load_encoder(location: str | Path, *, device: str | torch.device = "cpu") ->
     folder = _fetched(str(location))
     if not (folder / "modules.json").is_file():
         model, tokenizer = load_masked_lm(folder)
-        return Encoder(model.to(device), tokenizer, "splade", str(folder))
+        output_tokenizer = read_output_tokenizer(folder, model)
+        return Encoder(
+            model.to(device), tokenizer, "splade", str(folder), output_tokenizer=output_tokenizer
+        )
     modules = _modules(folder / "modules.json")
     queries = None
     if [kind for _, kind in modules] == ["Router"]:
@@ -78,6 +82,7 @@ def load_encoder(location: str | Path, *, device: str | torch.device = "cpu") ->
             sparse_pooling=pooling,
             prompts=prompts,
             query_weights=weights,
+            output_tokenizer=read_output_tokenizer(paths[0], model),
         )
     dense = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
     if queries is None and kinds in dense:

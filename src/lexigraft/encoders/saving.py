@@ -12,6 +12,7 @@ from typing import Any, Literal
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+from lexigraft.encoders.output_vocabulary import save_output_tokenizer
 from lexigraft.encoders.router import ROUTER, write_router
 from lexigraft.encoders.tokenizers import save_tokenizer
 from lexigraft.errors import LexigraftError
@@ -40,6 +41,7 @@ def save_encoder(
     activation: Activation = "log1p",
     pooling: Pooling = "max",
     query_weights: Tensor | None = None,
+    output_tokenizer: PreTrainedTokenizerFast | None = None,
 ) -> None:
     """Write model, tokenizer and head into `folder`, which may exist.
 
@@ -51,10 +53,11 @@ def save_encoder(
         activation: of a sparse head.
         pooling: of a sparse head.
         query_weights: weight of each token in a query, (V,), where queries are inference-free.
+        output_tokenizer: of the output vocabulary, where it is another than the tokenizer's.
 
     Raises:
-        LexigraftError: a length is beyond what the model can read, or the tokenizer would not be
-            read back as it was saved.
+        LexigraftError: a length is beyond what the model can read, the tokenizer would not be
+            read back as it was saved, or an output vocabulary has no tokenizer.
     """
     folder = Path(folder)
     for length in (query_length, document_length):
@@ -62,6 +65,7 @@ def save_encoder(
     given = [length for length in (query_length, document_length) if length is not None]
     limit = max(given) if given else min(tokenizer.model_max_length, longest_input(model))
     folder.mkdir(parents=True, exist_ok=True)
+    save_output_tokenizer(model, output_tokenizer, folder)
     model.save_pretrained(folder)
     save_tokenizer(tokenizer, model, folder, limit)
     sparse = {"pooling_strategy": pooling, "activation_function": ACTIVATION[activation]}

@@ -8,6 +8,7 @@ from lexigraft.specs.experiments import PlannedExperiment, PlannedRow
 from lexigraft.specs.neighbours import PlannedNeighbours
 
 PAPER = (
+    ("section", "3", "The theory"),
     ("figure", 1, "Dense against sparse for each backbone"),
     ("table", 1, "Each set of BEIR, with efficiency"),
     ("table", 2, "Main results"),

@@ -18,8 +18,9 @@ from lexigraft.transfer.transfer import transfer
 
 
 def run(spec: TransferSpec, job: Job) -> None:
-    """Write the transferred model, `new_tokens.json`, what became of each token as
-    `tokens.parquet`, and the report as `transfer.json`, `.md`, `.png` and `.svg`.
+    """Write the transferred model, `new_tokens.json` (unless the head alone is moved; then the
+    target's tokenizer is in `output_tokenizer`), what became of each token as `tokens.parquet`,
+    and the report as `transfer.json`, `.md`, `.png` and `.svg`.
 
     Raises:
         LexigraftError: source and target are one folder, or one of them cannot be used.
@@ -32,8 +33,10 @@ def run(spec: TransferSpec, job: Job) -> None:
     done = transfer(
         model, tokenizer, target_tokenizer, target_model, spec, texts=_texts(job.inputs.get("text"))
     )
-    save_masked_lm(done.model, done.tokenizer, job.out)
-    write_json(job.out / "new_tokens.json", done.overlap.new_ids.tolist())
+    save_masked_lm(done.model, done.tokenizer, job.out, output_tokenizer=done.output_tokenizer)
+    # They are tokens of the input, which masking may favour; a moved head has none.
+    if done.output_tokenizer is None:
+        write_json(job.out / "new_tokens.json", done.overlap.new_ids.tolist())
     tokens = token_table(done)
     tokens.to_parquet(job.out / TOKENS, index=False)
     report = {

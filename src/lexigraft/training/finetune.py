@@ -18,6 +18,7 @@ from lexigraft.encoders.inference_free import (
     uniform_weights,
 )
 from lexigraft.encoders.masked_lm import load_masked_lm
+from lexigraft.encoders.output_vocabulary import read_output_tokenizer
 from lexigraft.encoders.saving import refuse_long_input, save_encoder
 from lexigraft.encoders.tokenizers import lowercase_tokenizer
 from lexigraft.errors import LexigraftError
@@ -73,6 +74,12 @@ def finetune(
     """
     _refuse_contradictions(options, teacher_folder)
     model, tokenizer = load_masked_lm(model_folder)
+    output_tokenizer = read_output_tokenizer(model_folder, model)
+    if output_tokenizer is not None and options.query_encoder != "model":
+        raise LexigraftError(
+            f"query_encoder: found {options.query_encoder}, but {model_folder} writes another "
+            "vocabulary than it reads, so its query tokens are no terms; allowed: model"
+        )
     if options.lowercase:
         tokenizer = lowercase_tokenizer(tokenizer)
     for name in ("query_length", "document_length"):
@@ -147,6 +154,7 @@ def finetune(
             activation=options.activation,
             pooling=options.pooling,
             query_weights=None if query_weights is None else query_weights.values(),
+            output_tokenizer=output_tokenizer,
         )
         write_history(out / "training.jsonl", history)
         write_json(out / "finetune.json", summary)
