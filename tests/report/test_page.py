@@ -2,12 +2,11 @@
 
 import json
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from browser import laid_out
 
 from lexigraft.errors import LexigraftError
 from lexigraft.report.figures import write_figure
@@ -111,26 +110,6 @@ def test_a_figure_that_was_not_made_is_named(experiment: PlannedExperiment, resu
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 1200])
 def test_a_browser_scrolls_tables_and_not_the_page(made: str, results: Path, width: int) -> None:
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no chromium on this machine")
-    frame = results / "frame.html"
-    frame.write_text(
-        f'<iframe id="f" src="index.html" width="{width}" height="800" frameborder="0"></iframe>'
-        "<script>onload = () => { const d = document.getElementById('f').contentDocument;"
-        "document.title = [d.documentElement.scrollWidth, d.querySelectorAll('tr').length] }"
-        "</script>",
-        encoding="utf-8",
-    )
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files"]
-    profile = f"--user-data-dir={results / 'profile'}"
-    found = subprocess.run(
-        [browser, *options, profile, "--dump-dom", frame.as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    title = re.search(r"<title>(\d+),(\d+)</title>", found.stdout)
-    assert title is not None, found.stderr
-    assert int(title[1]) <= width
-    assert int(title[2]) >= 6
+    widest, rows = laid_out(results / "index.html", width)
+    assert widest <= width
+    assert rows >= 6

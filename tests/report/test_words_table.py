@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from browser import laid_out
 
 from lexigraft.errors import LexigraftError
 from lexigraft.report.coverage import coverage
@@ -140,6 +141,19 @@ def test_the_page_shows_words_beside_models(
     assert "Words &amp; anchors" in html
     assert 'href="tables/words.tex"' in html
     assert "no single token of the target&#39;s vocabulary" in html
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [360, 1200])
+def test_a_browser_scrolls_words_and_not_the_page(
+    made: Path, words: PlannedExperiment, width: int
+) -> None:
+    (made / "claims.json").write_text(json.dumps(CLAIMS), encoding="utf-8")
+    write_page({"words": words}, made)
+    # The heading, four words, the sample's heading and one drawn word.
+    widest, rows = laid_out(made / "index.html", width)
+    assert rows == 7
+    assert widest <= width
 
 
 def test_a_table_of_words_alone_is_summed_up(made: Path) -> None:
