@@ -201,3 +201,19 @@ class EvaluateOptions:
 
     metrics: tuple[str, ...] = ("ndcg@10", "mrr@10", "recall@100", "recall@1000")
     """Effectiveness measures."""
+
+
+TRAINED = "trained"
+"""Target of a run whose vocabulary is trained on its own text, by `VocabularyOptions`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabularyOptions:
+    """Options of the `vocabulary` stage; the defaults are those of section 6.6."""
+
+    tokenizer: Literal["wordpiece", "byte_bpe"] = "byte_bpe"
+    """Kind of tokenizer to train."""
+    lowercase: bool = True
+    """Whether it lower-cases and strips accents, as BERT-uncased does."""
+    size: int = 30000
+    """Entries, special tokens included; fewer where the text has no more pairs to merge."""

@@ -17,6 +17,7 @@ from lexigraft.specs.options import (
     RetrieveOptions,
     TeacherOptions,
     TransferOptions,
+    VocabularyOptions,
 )
 
 
@@ -30,7 +31,8 @@ class Run:
     backbone: str = "bert-uncased"
     """Name of a backbone of the scale."""
     target: str = ""
-    """Backbone whose vocabulary the model is moved to; empty keeps its own."""
+    """Backbone whose vocabulary the model is moved to; `trained` for one that is trained on the
+    run's own text; empty keeps its own."""
     adapted: bool = False
     """Whether the masked-language-model stage runs."""
     calibrated: bool = False
@@ -49,6 +51,10 @@ class Run:
     encode: EncodeOptions = field(default_factory=EncodeOptions)
     retrieve: RetrieveOptions = field(default_factory=RetrieveOptions)
     evaluate: EvaluateOptions = field(default_factory=EvaluateOptions)
+    domain: bool = False
+    """Whether text and training pairs are those of the scale's domain instead of its general ones;
+    the backbone's own pre-training stays general."""
+    vocabulary: VocabularyOptions = field(default_factory=VocabularyOptions)
 
     @property
     def lexical(self) -> bool:
