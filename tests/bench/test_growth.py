@@ -37,7 +37,7 @@ def test_no_exponent_without_two_values_above_0(values: list[int], measured: lis
         exponent(values, measured)
 
 
-def grown(name: str = "growth-x", *, in_process: bool = True) -> Grown:
+def grown(name: str = "growth-x", *, with_memory: bool = True) -> Grown:
     """Time 1, 1, 100 (exponent 1, then 2); memory less than 1 MiB, 10 MiB, 100 MiB (1)."""
     sizes = {"items": 3}
     curve = Curve(
@@ -48,7 +48,7 @@ def grown(name: str = "growth-x", *, in_process: bool = True) -> Grown:
         prepare=nothing,
         fixed={"full": sizes, "small": sizes},
         values={"full": (10, 100, 1000), "small": (1, 2, 3)},
-        in_process=in_process,
+        with_memory=with_memory,
     )
     seconds = ([3.0, 1.0, 0.5], [1.0, 1.0, 1.0], [100.0, 90.0, 110.0])
     extra = (0, 10 * MIB, 100 * MIB)
@@ -56,7 +56,7 @@ def grown(name: str = "growth-x", *, in_process: bool = True) -> Grown:
         curve,
         "full",
         [
-            Point(value, own, Peak(bytes_, 10**9) if in_process else None)
+            Point(value, own, Peak(bytes_, 10**9) if with_memory else None)
             for value, own, bytes_ in zip((10, 100, 1000), seconds, extra, strict=True)
         ],
     )
@@ -71,7 +71,7 @@ def test_both_exponents_of_time_and_memory() -> None:
 
 
 def test_the_report_has_every_call_and_says_what_was_not_measured() -> None:
-    both = [grown(), grown("growth-y", in_process=False)]
+    both = [grown(), grown("growth-y", with_memory=False)]
     lines = list(csv.DictReader(csv_text(both).splitlines()))
     assert [line["value"] for line in lines] == ["10", "100", "1000"] * 2
     assert (lines[0]["seconds"], lines[0]["all_seconds"]) == ("1", "3 1 0.5")
@@ -88,7 +88,7 @@ def test_the_report_has_every_call_and_says_what_was_not_measured() -> None:
 
 
 def test_the_figure_is_the_same_bytes_for_the_same_values(tmp_path: Path) -> None:
-    both = [grown(), grown("growth-y", in_process=False)]
+    both = [grown(), grown("growth-y", with_memory=False)]
     for name in ("a", "b"):
         write_figure(both, tmp_path / name)
     for kind in ("png", "svg"):

@@ -40,8 +40,8 @@ def test_a_row_that_is_no_main_one_is_said_to_be(root: Path) -> None:
 
 def test_a_table_that_no_experiment_is_about_is_named(root: Path) -> None:
     text = lines(root, "mini", "table1")
-    headings = [line for line in text if line.startswith(("Table", "Figure"))]
-    assert len(headings) == len(PAPER) == 11
+    headings = [line for line in text if line.startswith(("Table", "Figure", "Section"))]
+    assert len(headings) == len(PAPER) == 12
     assert text[text.index(next(h for h in headings if h.startswith("Table 9"))) + 1] == (
         "  no experiment is about it"
     )

@@ -29,3 +29,13 @@ def test_what_an_engine_finds_is_in_hundredths_and_never_best():
 def test_unknown_names_are_refused_with_what_is_allowed(key: str, named: str):
     with pytest.raises(LexigraftError, match=named):
         parse_column(key)
+
+
+def test_measures_of_the_theory_are_printed_as_they_are_and_are_no_others():
+    column = parse_column("theory.complexity")
+    assert (column.role_heading, column.heading) == ("Section 3", "Complexity")
+    assert (column.factor, column.decimals, column.ranked) == (1, 4, False)
+    with pytest.raises(LexigraftError, match="measure 'ndcg@10'; allowed: keys, complexity"):
+        parse_column("theory.ndcg@10")
+    with pytest.raises(LexigraftError, match="measure 'complexity'"):
+        parse_column("in_domain.complexity")

@@ -86,6 +86,10 @@ def test_domain_deltas_lie_between_the_scales_and_the_rows(root: Path) -> None:
         ({**TRAINED, "vocabulary.size": -1}, "vocabulary.size: found -1; allowed: 0 or more"),
         ({"vocabulary.size": 999}, "vocabulary: read with target 'trained' only, the target is ''"),
         ({"target": "learnt"}, "roberta-large, trained"),
+        (
+            {**TRAINED, "adapted": True, "mlm.objective": "sap"},
+            "mlm.objective: found 'sap'; with target trained it needs a sap_teacher",
+        ),
     ],
 )
 def test_an_impossible_vocabulary_is_refused(

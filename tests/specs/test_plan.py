@@ -13,6 +13,8 @@ from lexigraft.specs.config import Config, load_config, load_scale
 from lexigraft.specs.plan import Plan, build_plan
 from lexigraft.specs.run import Run, axes, with_deltas
 
+HEAD = {"backbone": "modernbert", "target": "bert-uncased", "transfer.part": "head"}
+
 
 def planned(root: Path, **values: object) -> Plan:
     return build_plan(load_config(root, {"scale": "paper", "experiments": ["table2"]} | values))
@@ -125,7 +127,24 @@ def test_every_axis_of_a_run_can_be_stated_in_yaml() -> None:
         ({"retrieve.n_knn": -1}, "retrieve.n_knn: found -1; allowed: 0 or more"),
         ({"retrieve.b": 1.5}, "retrieve.b: found 1.5; allowed: 0 to 1"),
         ({"retrieve.k1": -0.1}, "retrieve.k1: found -0.1; allowed: 0 or more"),
+        (
+            {"finetune.head": "dense", "finetune.query_encoder": "idf"},
+            "finetune.query_encoder: found 'idf'; allowed with a dense head: model",
+        ),
+        (
+            {"finetune.query_learning_rate": 0.0},
+            "finetune.query_learning_rate: found 0.0; allowed: above 0",
+        ),
+        ({"finetune.l0_threshold": -1}, "finetune.l0_threshold: found -1; allowed: 0 or more"),
         ({"encode.query_length": 2}, "encode.query_length: found 2; allowed: 3 or more"),
+        ({"transfer.part": "head"}, "transfer.part: found 'head'; a target vocabulary is needed"),
+        (HEAD | {"finetune.head": "dense"}, "a dense encoder does not use its output head"),
+        (HEAD | {"finetune.query_encoder": "idf"}, "allowed with transfer.part head: model"),
+        (HEAD | {"adapted": True}, "mlm.objective: found 'mlm', which predicts the tokens that"),
+        ({"adapted": True, "mlm.objective": "emlm"}, "'emlm'; it needs an output vocabulary"),
+        ({"adapted": True, "mlm.trains": "head"}, "mlm.trains: found 'head'; it needs an output"),
+        ({"adapted": True, "mlm.objective": "sap"}, "mlm.objective: found 'sap'; it needs a targ"),
+        ({"sap_teacher": "gpt"}, "sap_teacher: found 'gpt'; allowed at scale paper"),
     ],
 )
 def test_an_impossible_run_is_refused(root: Path, deltas: dict[str, object], sentence: str) -> None:
@@ -267,3 +286,31 @@ def test_the_seed_is_an_axis_too(root: Path, tmp_path: Path) -> None:
     mine(tmp_path, root, "columns: [zero_shot.ndcg@10]\nsweep: {seed: [1, 2]}\n")
     plan = planned(tmp_path, experiments=["mine"])
     assert [list(row.evaluations) for row in plan.experiments["mine"].rows] == [[1], [2]]
+
+
+def test_head_only_rows_share_all_but_their_own_stages(root: Path) -> None:
+    plan = planned(root, scale="mini", experiments=["table2", "table6"])
+    alone = planned(root, scale="mini", experiments=["table2"], rows="main")
+    new = {i: spec for i, spec in plan.stages.items() if i not in alone.stages}
+    # Two head transfers are one; the teacher of sap is the BERT (Splade) of table 2.
+    assert [spec.part for spec in new.values() if spec.stage == "transfer"] == ["head"]
+    adapted = [spec for spec in new.values() if spec.stage == "mlm"]
+    assert [spec.objective for spec in adapted] == ["emlm", "sap"]
+    rows = {row.id: row for row in alone.experiments["table2"].rows}
+    (evaluation, _), *_ = rows["bert-splade"].evaluations[42]["in_domain"]
+    encode = alone.stages[alone.stages[alone.stages[evaluation].run].vectors]
+    assert adapted[1].teacher == encode.model
+    assert adapted[0].teacher == ""
+
+
+def test_at_paper_scale_sap_distils_splade_v3(root: Path) -> None:
+    plan = planned(root, experiments=["table6"])
+    (sap,) = [s for s in plan.stages.values() if getattr(s, "objective", "") == "sap"]
+    assert plan.stages[sap.teacher].location == "naver/splade-v3"
+
+
+def test_the_options_of_the_head_leave_the_ids_of_others(root: Path) -> None:
+    # Recorded before there were transfer.part, mlm.objective and mlm.teacher.
+    plan = planned(root, scale="mini", rows="main")
+    assert of_stage(plan, "transfer") == ["modernbert-to-bert-uncased-semantic-e47d8c2751"]
+    assert of_stage(plan, "mlm") == ["modernbert-to-bert-uncased-semantic-mlm-aa5720eda5"]

@@ -57,8 +57,16 @@ def collection(tmp_path: Path) -> Path:
     return folder
 
 
-def save_model(folder: Path, head: str = "splade", bias: float = -1.0) -> Path:
-    """A model whose decoder answers each token with itself: a lexical matcher."""
+def save_model(
+    folder: Path,
+    head: str = "splade",
+    bias: float = -1.0,
+    query_weights: dict[str, float] | None = None,
+) -> Path:
+    """A model whose decoder answers each token with itself: a lexical matcher.
+
+    With `query_weights`, queries are the bag of their tokens, 0 for those that are not named.
+    """
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS]
     ids = {token: i for i, token in enumerate(vocabulary)}
     backend = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
@@ -98,7 +106,10 @@ def save_model(folder: Path, head: str = "splade", bias: float = -1.0) -> Path:
         # [CLS] and [SEP] are in every text and would match everything.
         model.get_output_embeddings().weight[:4] = 0
         model.get_output_embeddings().bias.fill_(bias)
-    save_encoder(model, tokenizer, folder, head, 16, 16)
+    weights = None
+    if query_weights is not None:
+        weights = torch.tensor([query_weights.get(token, 0.0) for token in vocabulary])
+    save_encoder(model, tokenizer, folder, head, 16, 16, query_weights=weights)
     return folder
 
 
@@ -138,6 +149,24 @@ def test_a_lexical_matcher_through_all_stages(collection: Path, tmp_path: Path) 
     rankings = pd.read_parquet(tmp_path / "run" / "rankings.parquet")
     found = rankings[(rankings["set"] == "one") & (rankings["query"] == "q1")]
     assert sorted(found["document"]) == ["d1", "d29", "d7"]
+
+
+def test_inference_free_queries_through_all_stages(collection: Path, tmp_path: Path) -> None:
+    model = save_model(tmp_path / "model", query_weights={"w11": 1.0, "w12": 3.0})
+    facts = run_stages(model, collection, tmp_path)["one"]
+    rankings = pd.read_parquet(tmp_path / "run" / "rankings.parquet")
+    found = rankings[(rankings["set"] == "one") & (rankings["query"] == "q2")]
+    # i, 7 i and 3 i modulo 40: w12 is in d12, d36 and d4, w11 in d11, d13 and d17.
+    assert set(found["document"][:3]) == {"d12", "d36", "d4"}
+    assert set(found["document"][3:]) == {"d11", "d13", "d17"}
+    # The other four queries have no token of any weight.
+    assert (facts["queries_unanswered"], facts["query_length"]) == (4, 2 / 5)
+    # Two entries, each active in one query of five and in three documents of 40.
+    assert facts["flops"] == pytest.approx(2 * 1 / 5 * 3 / 40)
+    by_hand = evaluate_model(
+        model=model, dataset=collection / "sets" / "one", out=tmp_path / "by-hand"
+    )
+    assert by_hand == facts
 
 
 def test_dead_outputs_end_as_zeros_that_say_why(

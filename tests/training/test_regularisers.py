@@ -21,6 +21,16 @@ def test_each_convention_by_hand(convention, expected) -> None:
     assert document_flops(DOCUMENTS, convention).item() == expected
 
 
+@pytest.mark.parametrize(
+    ("convention", "expected"),
+    # Of (2, 0), (0, 2), (4, 2), (2, 0) one alone has more than one term: (4, 2), mean 2, 1 of its
+    # position and 1, 0.5 of all four.
+    [("mean_positive_negative", 2.5), ("per_position_sum", 5.0), ("all_documents", 1.25)],
+)
+def test_each_convention_l0_masked_by_hand(convention, expected) -> None:
+    assert document_flops(DOCUMENTS, convention, 1).item() == expected
+
+
 def test_an_unknown_convention_is_refused() -> None:
     with pytest.raises(LexigraftError, match="found 'sum', allowed are mean_positive_negative"):
         document_flops(DOCUMENTS, "sum")  # type: ignore[arg-type]

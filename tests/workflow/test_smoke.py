@@ -132,3 +132,27 @@ def test_a_model_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "absent" in done.stderr.strip().splitlines()[-1]
+
+
+def test_the_theory_is_measured_on_the_models_of_the_tables(root: Path, undisturbed: Path) -> None:
+    """Last in this file: it adds to what the other tests compare."""
+    targets = [str(undisturbed / name) for name in ("tables/theory.csv", "figures/theory.png")]
+    words = ["--cores", "2", "--config", "scale=smoke", f"results={undisturbed}"]
+    command = [sys.executable, "-m", "snakemake", *words, "experiments=theory", "--", *targets]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    shown = done.stdout + done.stderr
+    assert "(Rule: theory)" in shown
+    assert "(Rule: finetune)" not in shown
+    with Path(targets[0]).open(encoding="utf-8", newline="") as stream:
+        cells = [cell for cell in csv.DictReader(stream) if cell["status"] == "run"]
+    own, folded = (
+        {cell["column"]: float(cell["ours"]) for cell in cells if cell["row"] == row}
+        for row in ("theory-modernbert", "theory-modernbert-case")
+    )
+    assert folded["theory.keys"] < own["theory.keys"]
+    assert folded["theory.complexity"] <= own["theory.complexity"]
+    assert own["theory.compatibility_error"] == 0
+    least, most = (folded[f"theory.compatibility_error{end}"] for end in ("_least", ""))
+    assert least <= most
+    assert (undisturbed / "figures" / "theory.svg").stat().st_size > 0

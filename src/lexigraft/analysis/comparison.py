@@ -29,6 +29,8 @@ from lexigraft.specs.experiments import PlannedRow
 
 POWER = 0.8
 """Chance with which a true difference of the detectable size is found."""
+ROUNDING = 1e-9
+"""What a mean over seeds may be off by, though all are equal."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def compare(
             pairs=pairs,
             difference=difference,
             offset=offset,
-            p_queries=0.0 if difference != offset else 1.0,
+            p_queries=1.0 if math.isclose(difference, offset, abs_tol=ROUNDING) else 0.0,
             p_seeds=None,
             error_seeds=None,
             seeds_left=len(left.evaluations),

@@ -3,6 +3,7 @@
 from lexigraft.encoders.dense import mean_pool
 from lexigraft.encoders.encoder import Encoder
 from lexigraft.encoders.health import health
+from lexigraft.encoders.inference_free import TokenWeights, idf_weights, uniform_weights
 from lexigraft.encoders.loading import load_encoder
 from lexigraft.encoders.masked_lm import (
     load_masked_lm,
@@ -16,7 +17,9 @@ from lexigraft.encoders.tokenizers import lowercase_tokenizer
 
 __all__ = [
     "Encoder",
+    "TokenWeights",
     "health",
+    "idf_weights",
     "load_encoder",
     "load_masked_lm",
     "lowercase_tokenizer",
@@ -26,4 +29,5 @@ __all__ = [
     "save_encoder",
     "save_masked_lm",
     "splade_pool",
+    "uniform_weights",
 ]

@@ -16,6 +16,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from lexigraft.encoders.architectures import Shape, new_masked_lm
 from lexigraft.encoders.masked_lm import load_masked_lm, output_projection, save_masked_lm
+from lexigraft.encoders.output_vocabulary import read_output_tokenizer
 from lexigraft.encoders.packages import PACKAGED_MODELS, copy_packaged_model
 from lexigraft.errors import LexigraftError
 from lexigraft.files import sha256_file, write_json
@@ -55,7 +56,8 @@ def backbone_from_folder(location: str, out: Path) -> None:
         raise LexigraftError(f"location: no such folder: {location!r}")
     model, tokenizer = load_masked_lm(location)
     hashes = {p.name: sha256_file(p) for p in sorted(Path(location).glob("*.safetensors"))}
-    _write(out, model, tokenizer, {"origin": "folder", "location": location, "sha256": hashes})
+    record = {"origin": "folder", "location": location, "sha256": hashes}
+    _write(out, model, tokenizer, record, read_output_tokenizer(location, model))
 
 
 def backbone_from_package(location: str, out: Path) -> None:
@@ -138,9 +140,13 @@ def _count(weights: Path) -> tuple[int, int]:
 
 
 def _write(
-    out: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, record: dict[str, Any]
+    out: Path,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    record: dict[str, Any],
+    output_tokenizer: PreTrainedTokenizerFast | None = None,
 ) -> None:
-    save_masked_lm(model, tokenizer, out)
+    save_masked_lm(model, tokenizer, out, output_tokenizer=output_tokenizer)
     _, bias_V = output_projection(model)
     write_json(
         out / SUMMARY,

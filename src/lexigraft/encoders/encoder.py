@@ -12,6 +12,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from lexigraft.encoders.dense import last_states, mean_pool
+from lexigraft.encoders.inference_free import TokenWeights
 from lexigraft.encoders.masked_lm import output_projection, project_states
 from lexigraft.encoders.saving import Head, longest_input, refuse_long_input
 from lexigraft.encoders.splade import splade_pool
@@ -41,6 +42,10 @@ class Encoder:
     """Of a sparse head."""
     prompts: dict[str, str] = field(default_factory=dict)
     """Text put before every query or document."""
+    query_weights: TokenWeights | None = None
+    """What a query is made of where it is inference-free; None where the model reads it."""
+    output_tokenizer: PreTrainedTokenizerFast | None = None
+    """Names the terms, where they are not the tokenizer's own tokens."""
 
     @property
     def device(self) -> torch.device:
@@ -53,14 +58,20 @@ class Encoder:
             return int(output_projection(self.model)[0].shape[0])
         return int(self.model.config.hidden_size)
 
+    @property
+    def term_tokenizer(self) -> PreTrainedTokenizerFast:
+        """The tokenizer whose ids are the dimensions of a sparse vector."""
+        return self.output_tokenizer or self.tokenizer
+
     def default_length(self, role: Role) -> int:
         """Tokens at which the folder's own settings cut a query or a document.
 
         Raises:
             LexigraftError: sentence_bert_config.json states what is no length.
         """
-        path = Path(self.name) / "sentence_bert_config.json"
-        own = read_object(path) if path.is_file() else {}
+        # In the folder of the model, which need not be the encoder's own.
+        path = next(Path(self.name).rglob("sentence_bert_config.json"), None)
+        own = read_object(path) if path is not None else {}
         stated = [member(own, k, int, str(path), 0) for k in (f"{role}_length", "max_seq_length")]
         if min(stated) < 0:
             raise LexigraftError(f"{path}: a length of {min(stated)} tokens; 1 or more is needed")
@@ -68,7 +79,9 @@ class Encoder:
         return min(next(filter(None, stated), limit), limit)
 
     def tokenize(self, texts: Sequence[str], max_length: int, role: Role) -> list[list[int]]:
-        """Token ids of each text, special tokens included, cut at `max_length`.
+        """Token ids of each text, cut at `max_length`, special tokens included.
+
+        Inference-free queries have no special tokens.
 
         Raises:
             LexigraftError: the model cannot read so many tokens.
@@ -81,6 +94,7 @@ class Encoder:
             [prompt + text for text in texts],
             truncation=True,
             max_length=max_length,
+            add_special_tokens=role != "query" or self.query_weights is None,
             padding=False,
             return_attention_mask=False,
             return_token_type_ids=False,
@@ -88,7 +102,7 @@ class Encoder:
         )["input_ids"]
 
     @torch.inference_mode()
-    def represent(self, token_ids: Sequence[Sequence[int]]) -> Tensor:
+    def represent(self, token_ids: Sequence[Sequence[int]], role: Role = "document") -> Tensor:
         """Vectors of tokenized texts as one padded batch: (B, V) or (B, H), float32.
 
         A text without a single token (an empty text under a tokenizer without special tokens) is a
@@ -101,6 +115,8 @@ class Encoder:
             ids_BL[row, : len(ids)] = torch.tensor(ids, dtype=torch.long)
             mask_BL[row, : len(ids)] = 1
         ids_BL, mask_BL = ids_BL.to(self.device), mask_BL.to(self.device)
+        if self.query_weights is not None and role == "query":
+            return self.query_weights(ids_BL, mask_BL)
         # Attention over nothing is not a number; such rows attend to padding and are zeroed after.
         attended_BL = mask_BL | (mask_BL.sum(1, keepdim=True) == 0).to(mask_BL.dtype)
         if self.head == "splade":
@@ -139,7 +155,8 @@ class Encoder:
         order, parts = [], []
         for batch in batches_by_length([len(ids) for ids in token_ids], tokens_per_batch):
             order.extend(batch)
-            parts.append(self._checked([token_ids[i] for i in batch], [f"text {i}" for i in batch]))
+            own = [token_ids[i] for i in batch]
+            parts.append(self.encode_batch(own, [f"text {i}" for i in batch], role))
         if not parts:
             shape = (0, self.dimensions)
             empty = np.zeros(shape, dtype=np.float32)
@@ -149,16 +166,15 @@ class Encoder:
             return scipy.sparse.vstack(parts, format="csr")[back]
         return np.concatenate(parts)[back]
 
-    def encode_batch(self, token_ids: Sequence[Sequence[int]], names: Sequence[str]) -> Any:
+    def encode_batch(
+        self, token_ids: Sequence[Sequence[int]], names: Sequence[str], role: Role = "document"
+    ) -> Any:
         """One batch of tokenized texts as a CSR array or a numpy array.
 
         Raises:
             LexigraftError: a vector is not finite; `names` tells which text.
         """
-        return self._checked(token_ids, names)
-
-    def _checked(self, token_ids: Sequence[Sequence[int]], names: Sequence[str]) -> Any:
-        rep_BD = self.represent(token_ids).cpu()
+        rep_BD = self.represent(token_ids, role).cpu()
         finite_B = rep_BD.isfinite().all(1)
         if not bool(finite_B.all()):
             name = names[int((~finite_B).nonzero()[0])]

@@ -12,6 +12,7 @@ import torch
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerFast
 
 from lexigraft.encoders.encoder import Encoder, Role
+from lexigraft.encoders.inference_free import TokenWeights
 from lexigraft.encoders.masked_lm import (
     HUB_ID,
     architectures,
@@ -22,6 +23,8 @@ from lexigraft.encoders.masked_lm import (
     refuse_foreign_tokenizer,
     refuse_missing_files,
 )
+from lexigraft.encoders.output_vocabulary import read_output_tokenizer
+from lexigraft.encoders.router import read_query_weights, read_router, refuse_other_tokenizer
 from lexigraft.encoders.saving import ACTIVATION, save_encoder
 from lexigraft.encoders.tokenizers import lowercase_tokenizer
 from lexigraft.errors import LexigraftError
@@ -41,13 +44,21 @@ def load_encoder(location: str | Path, *, device: str | torch.device = "cpu") ->
 
     Raises:
         LexigraftError: what `load_masked_lm` refuses, or a head that is neither max- or sum-pooled
-            SPLADE nor mean- or CLS-pooled.
+            SPLADE (with or without inference-free queries) nor mean- or CLS-pooled.
     """
     folder = _fetched(str(location))
     if not (folder / "modules.json").is_file():
         model, tokenizer = load_masked_lm(folder)
-        return Encoder(model.to(device), tokenizer, "splade", str(folder))
-    kinds, paths = _modules(folder / "modules.json")
+        output_tokenizer = read_output_tokenizer(folder, model)
+        return Encoder(
+            model.to(device), tokenizer, "splade", str(folder), output_tokenizer=output_tokenizer
+        )
+    modules = _modules(folder / "modules.json")
+    queries = None
+    if [kind for _, kind in modules] == ["Router"]:
+        modules, queries = read_router(modules[0][0])
+    paths = [path for path, _ in modules]
+    kinds = [kind for _, kind in modules]
     facts = folder / "config_sentence_transformers.json"
     stated = read_object(facts) if facts.is_file() else {}
     prompts = dict(member(stated, "prompts", dict, str(facts), {}))
@@ -55,8 +66,13 @@ def load_encoder(location: str | Path, *, device: str | torch.device = "cpu") ->
         member(prompts, role, str, f"{facts}: prompts", "")
     prompts.setdefault("document", prompts.get("passage", ""))
     if kinds in (["MLMTransformer", "SpladePooling"], ["Transformer", "SpladePooling"]):
-        activation, pooling = _sparse_pooling(folder / paths[1] / "config.json")
-        model, tokenizer = load_masked_lm(folder / paths[0])
+        activation, pooling = _sparse_pooling(paths[1] / "config.json")
+        model, tokenizer = load_masked_lm(paths[0])
+        weights = None
+        if queries is not None:
+            entries = model.get_output_embeddings().weight.shape[0]
+            weights = TokenWeights(read_query_weights(queries, entries)).to(device)
+            refuse_other_tokenizer(queries, load_tokenizer(str(queries), None), tokenizer)
         return Encoder(
             model.to(device),
             tokenizer,
@@ -65,15 +81,18 @@ def load_encoder(location: str | Path, *, device: str | torch.device = "cpu") ->
             activation=activation,
             sparse_pooling=pooling,
             prompts=prompts,
+            query_weights=weights,
+            output_tokenizer=read_output_tokenizer(paths[0], model),
         )
-    if kinds in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
-        model, tokenizer = _load_bare(folder / paths[0])
+    dense = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
+    if queries is None and kinds in dense:
+        model, tokenizer = _load_bare(paths[0])
         return Encoder(
             model.to(device),
             tokenizer,
             "dense",
             str(folder),
-            pooling=_dense_pooling(folder, paths[1]),
+            pooling=_dense_pooling(paths[1]),
             normalise=kinds[-1] == "Normalize",
             prompts=prompts,
         )
@@ -83,14 +102,15 @@ def load_encoder(location: str | Path, *, device: str | torch.device = "cpu") ->
     )
 
 
-def _modules(path: Path) -> tuple[list[str], list[str]]:
-    """Last name of the class of each module, and its folder."""
+def _modules(path: Path) -> list[tuple[Path, str]]:
+    """Folder of each module, and the last name of its class."""
     found = read_json(path)
     if not isinstance(found, list):
         raise LexigraftError(f"{path}: {type(found).__name__} found, a list of modules is needed")
     modules = [as_object(module, str(path)) for module in found]
     kinds = [member(module, "type", str, str(path)).rsplit(".", 1)[-1] for module in modules]
-    return kinds, [member(module, "path", str, str(path), "") for module in modules]
+    places = [path.parent / member(module, "path", str, str(path), "") for module in modules]
+    return list(zip(places, kinds, strict=True))
 
 
 def _fetched(place: str) -> Path:
@@ -123,8 +143,9 @@ def _sparse_pooling(path: Path) -> tuple[Activation, Pooling]:
     return activations[named], poolings[pooled]
 
 
-def _dense_pooling(folder: Path, path: str) -> Literal["mean", "cls"]:
-    config = read_object(folder / path / "config.json")
+def _dense_pooling(folder: Path) -> Literal["mean", "cls"]:
+    path = folder / "config.json"
+    config = read_object(path)
     mode: Any = config.get("pooling_mode")
     if mode is None:
         flags = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
@@ -133,10 +154,7 @@ def _dense_pooling(folder: Path, path: str) -> Literal["mean", "cls"]:
     if isinstance(mode, list) and len(mode) == 1:
         mode = mode[0]
     if mode not in ("mean", "cls") or not config.get("include_prompt", True):
-        raise LexigraftError(
-            f"{folder / path / 'config.json'}: a pooling that is neither mean nor cls over all "
-            "tokens"
-        )
+        raise LexigraftError(f"{path}: a pooling that is neither mean nor cls over all tokens")
     return mode
 
 

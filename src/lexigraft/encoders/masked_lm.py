@@ -3,6 +3,9 @@
 A masked language model is seen as `logits = hidden @ weight.T + bias`: everything up to the output
 decoder (`project_states`) and the decoder itself (`output_projection`). Apart, they let a sparse
 head read B x L x H states and never make B x L x V logits.
+
+Where a model writes another vocabulary than it reads (`lexigraft.encoders.output_vocabulary`), the
+decoder is seen without the rows that only fill it up.
 """
 
 import re
@@ -21,6 +24,11 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from lexigraft.encoders.output_vocabulary import (
+    has_output_vocabulary,
+    output_size,
+    read_output_tokenizer,
+)
 from lexigraft.encoders.saving import save_encoder
 from lexigraft.errors import LexigraftError
 from lexigraft.files import member, read_object
@@ -49,7 +57,8 @@ def load_masked_lm(
         LexigraftError: the folder is missing; there is no masked-language-model head, or its
             weights are not in the checkpoint; the weights are corrupt, pickled or of another
             shape than the config says; the tokenizer has ids that the embeddings lack, is missing
-            or slow; remote code would be needed; or the head is no plain decoder.
+            or slow; remote code would be needed; the head is no plain decoder; or there is an
+            output vocabulary without its tokenizer.
     """
     place = str(location)
     config = _read_config(place, revision)
@@ -64,6 +73,7 @@ def load_masked_lm(
         )
     tokenizer = load_tokenizer(place, revision)
     refuse_foreign_tokenizer(place, model, tokenizer)
+    read_output_tokenizer(place, model)
     _refuse_unusual_decoder(place, model)
     return model, tokenizer
 
@@ -90,7 +100,18 @@ def project_states(
 
 
 def output_projection(model: PreTrainedModel) -> tuple[Tensor, Tensor | None]:
-    """The decoder's live parameters: weight_VH and bias_V (None if it has none)."""
+    """The decoder's live parameters: weight_VH and bias_V (None if it has none).
+
+    V is the output vocabulary: where rows only fill the decoder up, these are views without them.
+    """
+    decoder, size = _decoder(model), output_size(model)
+    if size == len(decoder.weight):
+        return decoder.weight, decoder.bias
+    return decoder.weight[:size], None if decoder.bias is None else decoder.bias[:size]
+
+
+def output_parameters(model: PreTrainedModel) -> tuple[Tensor, Tensor | None]:
+    """The decoder's weight and bias as they are stored, rows that fill it up included."""
     decoder = _decoder(model)
     return decoder.weight, decoder.bias
 
@@ -235,7 +256,7 @@ def refuse_foreign_tokenizer(
             f"{place}: the weights do not fit the tokenizer (its largest id is {largest}, the "
             f"embeddings have {rows} rows)"
         )
-    if len(vocabulary) * 2 < rows:
+    if not has_output_vocabulary(model) and len(vocabulary) * 2 < rows:
         raise LexigraftError(
             f"{place}: the weights do not fit the tokenizer ({len(vocabulary)} tokens for {rows} "
             "embedding rows)"
@@ -255,10 +276,10 @@ def _refuse_unusual_decoder(place: str, model: PreTrainedModel) -> None:
         )
     ids = torch.arange(min(5, rows), device=decoder.weight.device)[None]
     mask = torch.ones_like(ids)
-    expected = model(input_ids=ids, attention_mask=mask).logits
+    expected = model(input_ids=ids, attention_mask=mask).logits[..., : output_size(model)]
     try:
         hidden = project_states(model, ids, mask)
-        logits = nn.functional.linear(hidden, decoder.weight, decoder.bias)
+        logits = nn.functional.linear(hidden, *output_projection(model))
     except RuntimeError:
         logits = torch.full_like(expected, torch.inf)
     if not (logits - expected).abs().max() <= HEAD_TOLERANCE * (1 + expected.abs().max()):
@@ -279,6 +300,7 @@ def save_masked_lm(
     folder: str | Path,
     *,
     max_length: int | None = None,
+    output_tokenizer: PreTrainedTokenizerFast | None = None,
 ) -> None:
     """Save a masked language model so that it also loads as a sparse encoder.
 
@@ -286,9 +308,11 @@ def save_masked_lm(
 
     Args:
         max_length: longest input in tokens; None for what the tokenizer and the model allow.
+        output_tokenizer: of the output vocabulary, where it is another than the tokenizer's.
 
     Raises:
-        LexigraftError: `max_length` is beyond what the model can read.
+        LexigraftError: `max_length` is beyond what the model can read, or an output vocabulary has
+            no tokenizer.
     """
     for role in ("pad", "bos", "eos", "cls", "sep", "mask"):
         name = f"{role}_token_id"
@@ -296,4 +320,12 @@ def save_masked_lm(
         for config in (model.config, getattr(model, "generation_config", None)):
             if config is not None and hasattr(config, name):
                 setattr(config, name, value)
-    save_encoder(model, tokenizer, folder, "splade", max_length, max_length)
+    save_encoder(
+        model,
+        tokenizer,
+        folder,
+        "splade",
+        max_length,
+        max_length,
+        output_tokenizer=output_tokenizer,
+    )

@@ -9,9 +9,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-from torch import nn
+from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+from lexigraft.encoders.output_vocabulary import save_output_tokenizer
+from lexigraft.encoders.router import ROUTER, write_router
 from lexigraft.encoders.tokenizers import save_tokenizer
 from lexigraft.errors import LexigraftError
 from lexigraft.files import write_json
@@ -38,6 +40,8 @@ def save_encoder(
     *,
     activation: Activation = "log1p",
     pooling: Pooling = "max",
+    query_weights: Tensor | None = None,
+    output_tokenizer: PreTrainedTokenizerFast | None = None,
 ) -> None:
     """Write model, tokenizer and head into `folder`, which may exist.
 
@@ -48,10 +52,12 @@ def save_encoder(
         document_length: the same for `encode_document`.
         activation: of a sparse head.
         pooling: of a sparse head.
+        query_weights: weight of each token in a query, (V,), where queries are inference-free.
+        output_tokenizer: of the output vocabulary, where it is another than the tokenizer's.
 
     Raises:
-        LexigraftError: a length is beyond what the model can read, or the tokenizer would not be
-            read back as it was saved.
+        LexigraftError: a length is beyond what the model can read, the tokenizer would not be
+            read back as it was saved, or an output vocabulary has no tokenizer.
     """
     folder = Path(folder)
     for length in (query_length, document_length):
@@ -59,10 +65,15 @@ def save_encoder(
     given = [length for length in (query_length, document_length) if length is not None]
     limit = max(given) if given else min(tokenizer.model_max_length, longest_input(model))
     folder.mkdir(parents=True, exist_ok=True)
+    save_output_tokenizer(model, output_tokenizer, folder)
     model.save_pretrained(folder)
     save_tokenizer(tokenizer, model, folder, limit)
     sparse = {"pooling_strategy": pooling, "activation_function": ACTIVATION[activation]}
-    _write_modules(model, folder, head, sparse, query_length, document_length)
+    modules = _write_parts(model, folder, head, sparse, query_length, document_length)
+    if query_weights is not None:
+        write_router(folder, modules, query_weights, model, tokenizer, query_length or limit)
+        modules = [("", ROUTER)]
+    _write_modules(folder, head, modules)
 
 
 def longest_input(model: PreTrainedModel) -> int:
@@ -87,14 +98,15 @@ def refuse_long_input(model: PreTrainedModel, length: int | None, place: str) ->
         )
 
 
-def _write_modules(
+def _write_parts(
     model: PreTrainedModel,
     folder: Path,
     head: Head,
     sparse_pooling: dict[str, str],
     query_length: int | None,
     document_length: int | None,
-) -> None:
+) -> list[tuple[str, str]]:
+    """Write the settings of the model and its pooling; returns the folder and class of each."""
     pooling = POOLING[head]
     pooling_folder = f"1_{pooling.rsplit('.', 1)[1]}"
     sparse = head == "splade"
@@ -126,11 +138,15 @@ def _write_modules(
             "include_prompt": True,
         },
     )
+    return [("", TRANSFORMER), (pooling_folder, pooling)]
+
+
+def _write_modules(folder: Path, head: Head, modules: list[tuple[str, str]]) -> None:
     write_json(
         folder / "modules.json",
         [
-            {"idx": 0, "name": "0", "path": "", "type": TRANSFORMER},
-            {"idx": 1, "name": "1", "path": pooling_folder, "type": pooling},
+            {"idx": number, "name": str(number), "path": path, "type": kind}
+            for number, (path, kind) in enumerate(modules)
         ],
     )
     write_json(

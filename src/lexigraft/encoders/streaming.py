@@ -99,7 +99,7 @@ def _encode_shard(
     parts: list[Any] = []
     for batch in batches_by_length([len(found) for found in token_ids], TOKENS_PER_BATCH):
         names = [f"{role} {ids[i]!r}" for i in batch]
-        parts.append(encoder.encode_batch([token_ids[i] for i in batch], names))
+        parts.append(encoder.encode_batch([token_ids[i] for i in batch], names, role))
         order.extend(batch)
         yield from [None] * len(batch)
     back = np.argsort(order, kind="stable")

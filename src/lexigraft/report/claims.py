@@ -7,6 +7,7 @@ from typing import Any
 from lexigraft.analysis.claims import VERDICTS, Finding, Judgement
 from lexigraft.report import text
 from lexigraft.report.markdown import aligned, escape
+from lexigraft.report.results import measures_folder
 from lexigraft.specs.columns import parse_column
 
 SIGNS = {"holds": "✓", "fails": "✗", "within noise": "~", "not run here": "·"}
@@ -19,7 +20,9 @@ Holm's method over the claims about one table. `detectable` is the smallest diff
 test would find with a chance of 80 % under the strictest step of that correction: where it \
 exceeds the reported difference, an effect of the reported size could well be missed here. \
 Tokens a word has no chance in it, so any difference decides. \
-Differences are left minus right, in hundredths."""
+Differences are left minus right, in hundredths; those about section 3 are as they are, and draws \
+of Rademacher signs stand in the place of queries: their tests speak of the sample at hand, not of \
+other pairs or other trainings."""
 
 
 def claims_record(
@@ -71,7 +74,7 @@ def _finding_record(finding: Finding, results: Path) -> dict[str, Any]:
         "queries": len(comparison.pairs.sets),
         "seeds": [comparison.seeds_left, comparison.seeds_right],
         "collapsed": {name: c.verdict for name, c in (finding.collapsed or {}).items()},
-        "evaluations": [str(results / "evaluate" / name) for name in finding.evaluations],
+        "evaluations": [str(measures_folder(results, name)) for name in finding.evaluations],
     }
 
 

@@ -7,6 +7,7 @@ from lexigraft.report.markdown import width
 from lexigraft.specs.experiments import PlannedExperiment, PlannedRow
 
 PAPER = (
+    ("section", "3", "The theory"),
     ("figure", 1, "Dense against sparse for each backbone"),
     ("table", 1, "Each set of BEIR, with efficiency"),
     ("table", 2, "Main results"),

@@ -4,6 +4,7 @@ import csv
 import io
 from pathlib import Path
 
+from lexigraft.report.results import measures_folder
 from lexigraft.report.tables import Table
 
 FIELDS = (
@@ -61,7 +62,7 @@ def csv_text(table: Table, results: Path) -> str:
                     "best_of_group": " ".join(sorted(cell.bold)),
                     "best_of_table": " ".join(sorted(cell.underlined)),
                     "evaluations": " ".join(
-                        str(results / "evaluate" / identity) for identity in cell.evaluations
+                        str(measures_folder(results, identity)) for identity in cell.evaluations
                     ),
                     "footnotes": " ".join(table.footnotes[number - 1] for number in numbers),
                 }

@@ -10,11 +10,13 @@ from lexigraft.errors import LexigraftError
 from lexigraft.files import whole_file
 from lexigraft.report.dense_vs_sparse import dense_vs_sparse
 from lexigraft.report.tables import Table, build_table
+from lexigraft.report.theory import theory
 from lexigraft.report.trade_off import trade_off
 from lexigraft.specs.experiments import PlannedExperiment
 
 FIGURES: dict[str, Callable[[PlannedExperiment, Table], Figure]] = {
     "dense_vs_sparse": dense_vs_sparse,
+    "theory": theory,
     "trade_off": trade_off,
 }
 STYLE = {

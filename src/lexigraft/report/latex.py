@@ -40,9 +40,13 @@ def latex_text(table: Table) -> str:
             body += _row_lines(row)
     caption = (
         f"{table.title}. Ours at scale {table.scale}, beside {text.source_name(table.source)} of "
-        "the paper. Bold: best of its group; underlined: best of all; among ours and among the "
-        "reported values separately."
+        "the paper."
     )
+    if any(column.ranked for column in table.columns):
+        caption += (
+            " Bold: best of its group; underlined: best of all; among ours and among the reported "
+            "values separately."
+        )
     notes = [
         rf"\textsuperscript{{{number}}} {escape(note)}\par"
         for number, note in enumerate(table.footnotes, 1)

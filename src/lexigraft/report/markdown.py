@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lexigraft.report import text
+from lexigraft.report.results import measures_folder
 from lexigraft.report.tables import Cell, Side, Table, TableRow
 
 SUPERSCRIPTS = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹˒")
@@ -23,13 +24,14 @@ def markdown_text(table: Table, results: Path, folder: Path) -> str:
         results: the results folder.
         folder: where the text will lie; links are relative to it.
     """
-    parts = [
-        f"# {table.title}",
-        f"Ours at scale `{table.scale}`, beside {text.source_name(table.source)} of the paper. "
-        "Effectiveness in hundredths, mean over seeds ± standard deviation where several. "
-        "**Bold**: best of its group; <u>underlined</u>: best of all; among ours and among the "
-        "reported values separately.",
-    ]
+    intro = f"Ours at scale `{table.scale}`, beside {text.source_name(table.source)} of the paper."
+    if any(column.ranked for column in table.columns):
+        intro += (
+            " Effectiveness in hundredths, mean over seeds ± standard deviation where several. "
+            "**Bold**: best of its group; <u>underlined</u>: best of all; among ours and among the "
+            "reported values separately."
+        )
+    parts = [f"# {table.title}", intro]
     if table.note:
         parts.append(table.note)
     parts.append(aligned(_lines(table), right=range(2, 3 + len(table.columns))))
@@ -103,7 +105,7 @@ def _trace(row: TableRow, results: Path, folder: Path) -> list[str]:
     for seed, identities in row.evaluations.items():
         links = []
         for identity in identities:
-            target = os.path.relpath(results / "evaluate" / identity, folder)
+            target = os.path.relpath(measures_folder(results, identity), folder)
             links.append(f"[{identity}]({Path(target).as_posix()})")
         lines.append(f"- `{row.id}`, seed {seed}: {', '.join(links)}")
     return lines

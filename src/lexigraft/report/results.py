@@ -10,6 +10,12 @@ from lexigraft.errors import LexigraftError
 from lexigraft.files import member, read_object
 
 
+def measures_folder(results: Path, identity: str) -> Path:
+    """Folder of an output that holds measures: the theory stage's, else the evaluate stage's."""
+    theory = results / "theory" / identity
+    return theory if theory.is_dir() else results / "evaluate" / identity
+
+
 class Results:
     """The `results` folder of a workflow; every file is read once."""
 
@@ -19,8 +25,8 @@ class Results:
         self._per_query: dict[str, pd.DataFrame] = {}
 
     def evaluation(self, identity: str) -> Path:
-        """Folder of one output of the evaluate stage."""
-        return self.folder / "evaluate" / identity
+        """Folder of one output of the evaluate stage, or of the theory stage."""
+        return measures_folder(self.folder, identity)
 
     def sets(self, identity: str) -> dict[str, Any]:
         """Name of each set to its measures, from `metrics.json`."""

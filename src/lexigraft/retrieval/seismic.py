@@ -90,8 +90,9 @@ class SeismicIndex:
     ) -> Hits:
         """About the `depth` best documents of each query; ties are settled by document id among
         what was found. A query without an entry has no hits."""
-        own = {name: place for place, name in enumerate(self.document_ids)}
-        self_match = [own.get(query, -1) if remove_self_match else -1 for query in query_ids]
+        numbers = enumerate(self.document_ids) if remove_self_match else ()
+        own = {name: number for number, name in numbers}
+        self_match = [own.get(query, -1) for query in query_ids]
         wanted = depth + remove_self_match
         size = max(1, CHUNK_HITS // wanted)
         documents = [np.zeros(0, dtype=np.int64)] * len(query_ids)

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any, TypeVar
 
 from lexigraft.specs.base import StageSpec
+from lexigraft.specs.columns import THEORY
 from lexigraft.specs.config import Scale
 from lexigraft.specs.options import DISTILLING, TRAINED
 from lexigraft.specs.run import Run
@@ -16,6 +17,7 @@ from lexigraft.specs.stages import (
     MlmSpec,
     RetrieveSpec,
     TeacherSpec,
+    TheorySpec,
     TransferSpec,
     VocabularySpec,
 )
@@ -31,15 +33,20 @@ class Chain:
         self.training, self.text = scale.part(run)
 
     def evaluations(self, roles: tuple[str, ...]) -> dict[str, tuple[tuple[str, str], ...]]:
-        """Role to (id of the evaluate stage, set), for the roles that a table's columns name."""
-        wanted = {role: self.scale.evaluation[role] for role in roles}
+        """Role to (id of the evaluate or theory stage, set), for the roles that a table's columns
+        name."""
+        wanted = {role: self.scale.evaluation[role] for role in roles if role != THEORY}
         names = dict.fromkeys(entry.split("/")[0] for sets in wanted.values() for entry in sets)
         model = None if self.run.lexical else self._finetuned()
         found = {name: self._evaluated(name, model) for name in names}
-        return {
+        pairs = {
             role: tuple((found[entry.split("/")[0]].id, entry.split("/")[1]) for entry in sets)
             for role, sets in wanted.items()
         }
+        if THEORY in roles:
+            assert model is not None
+            pairs[THEORY] = self._theory(model)
+        return pairs
 
     def _add(self, spec: Spec) -> Spec:
         self.stages[spec.id] = spec
@@ -72,9 +79,10 @@ class Chain:
             options = _options(run.transfer)
             if run.transfer.initialisation.startswith("random"):
                 options["seed"] = run.seed
+            moved = model.name + ("-head" if run.transfer.part == "head" else "")
             model = self._add(
                 TransferSpec(
-                    name=f"{model.name}-to-{target.name}-{run.transfer.initialisation}",
+                    name=f"{moved}-to-{target.name}-{run.transfer.initialisation}",
                     source=model.id,
                     target=target.id,
                     text=text,
@@ -82,12 +90,14 @@ class Chain:
                 )
             )
         if run.adapted:
-            kind = "mlm" if run.mlm.trains == "embeddings" else "further-mlm"
+            kind = "further-mlm" if run.mlm.trains == "all" else "mlm"
+            kind = kind if run.mlm.objective == "mlm" else run.mlm.objective
             model = self._add(
                 MlmSpec(
                     name=f"{model.name}-{kind}{self._seed_mark()}",
                     model=model.id,
                     text=text,
+                    teacher=self._sparse_teacher() if run.mlm.objective == "sap" else "",
                     seed=run.seed,
                     **_options(run.mlm),
                 )
@@ -111,6 +121,7 @@ class Chain:
         teacher = self._teacher(corpus.id) if run.finetune.objective in DISTILLING else ""
         words = [model.name.removesuffix(self._seed_mark()), run.finetune.head]
         words += ["lowercase"] if run.finetune.lowercase else []
+        words += ["inference-free"] if run.finetune.query_encoder != "model" else []
         return self._add(
             FinetuneSpec(
                 name="-".join(words) + self._seed_mark(),
@@ -133,6 +144,16 @@ class Chain:
                 **_options(run.teacher),
             )
         ).id
+
+    def _sparse_teacher(self) -> str:
+        """The sparse encoder that sap distils: a model of others, or the target's backbone
+        fine-tuned with the run's own options, which a row of plain SPLADE shares."""
+        run = self.run
+        if run.sap_teacher:
+            return self._backbone(run.sap_teacher).id
+        plain = dataclasses.replace(run, backbone=run.target, target="")
+        plain = dataclasses.replace(plain, adapted=False, calibrated=False, finetuned=True)
+        return Chain(plain, self.scale, self.stages)._finetuned().id
 
     def _evaluated(self, name: str, model: StageSpec | None) -> StageSpec:
         run, collection = self.run, self._collection(name)
@@ -163,6 +184,26 @@ class Chain:
                 **_options(run.evaluate),
             )
         )
+
+    def _theory(self, model: StageSpec) -> tuple[tuple[str, str], ...]:
+        """The theory stage and the set, for each in-domain set: its pairs are drawn as the training
+        pairs are, and the encoder was not trained on them."""
+        pairs = []
+        options = self.run.theory
+        words = [model.name, options.normaliser, *["dealt"] * options.dealt]
+        for entry in self.scale.evaluation["in_domain"]:
+            collection, name = entry.split("/")
+            spec = TheorySpec(
+                name="-".join(words),
+                model=model.id,
+                collection=self._collection(collection).id,
+                evaluation_set=name,
+                query_length=self.run.encode.query_length,
+                document_length=self.run.encode.document_length,
+                **_options(options),
+            )
+            pairs.append((self._add(spec).id, name))
+        return tuple(pairs)
 
     def _seed_mark(self) -> str:
         default = next(f.default for f in dataclasses.fields(Run) if f.name == "seed")

@@ -26,6 +26,8 @@ def _names(run: Run, scale: Scale) -> str:
         needed["target"] = run.target
     if run.finetune.objective in DISTILLING and "dense" in run.teacher.method:
         needed["teacher_backbone"] = run.teacher_backbone
+    if run.sap_teacher:
+        needed["sap_teacher"] = run.sap_teacher
     for field, name in needed.items():
         if name not in scale.backbones:
             known = ", ".join(scale.backbones)
@@ -58,6 +60,37 @@ def _combination(run: Run) -> str:
         return f"target: found {run.target!r}, the backbone itself; allowed: another vocabulary"
     if run.finetune.objective in DISTILLING and run.finetune.negatives < 1:
         return f"finetune.negatives: found 0; {run.finetune.objective} needs 1 or more"
+    return _head_only(run)
+
+
+def _head_only(run: Run) -> str:
+    """What does not go with a model that writes another vocabulary than it reads, or needs one."""
+    head = run.transfer.part == "head"
+    if head and not run.target:
+        return "transfer.part: found 'head'; a target vocabulary is needed"
+    if head and run.finetune.head == "dense":
+        return "transfer.part: found 'head'; a dense encoder does not use its output head"
+    if head and run.finetune.query_encoder != "model":
+        return (
+            f"finetune.query_encoder: found {run.finetune.query_encoder!r}, which makes a query of "
+            "the tokens that the model reads; allowed with transfer.part head: model"
+        )
+    if not run.adapted:
+        return ""
+    objective = run.mlm.objective
+    if head and objective == "mlm":
+        return (
+            "mlm.objective: found 'mlm', which predicts the tokens that the model reads; allowed "
+            "with transfer.part head: emlm, sap"
+        )
+    if objective == "emlm" and not head:
+        return "mlm.objective: found 'emlm'; it needs an output vocabulary (transfer.part: head)"
+    if run.mlm.trains == "head" and not head:
+        return "mlm.trains: found 'head'; it needs an output vocabulary (transfer.part: head)"
+    if objective == "sap" and not run.target:
+        return "mlm.objective: found 'sap'; it needs a target, whose terms the teacher shares"
+    if objective == "sap" and run.target == TRAINED and not run.sap_teacher:
+        return f"mlm.objective: found 'sap'; with target {TRAINED} it needs a sap_teacher"
     return ""
 
 

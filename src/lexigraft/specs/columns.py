@@ -14,6 +14,9 @@ ROLES = {
 }
 """Roles of evaluation sets: BEIR, MS MARCO dev, TREC-DL 2019, ChemHotpotQA and ChemNQ at paper
 scale."""
+THEORY = "theory"
+"""What the theory stage measures on the in-domain sets, in the place of a role."""
+HEADINGS = {**ROLES, THEORY: "Section 3"}
 EFFECTIVENESS = {"ndcg": "nDCG", "mrr": "MRR", "recall": "R", "map": "MAP", "precision": "P"}
 """Measures between 0 and 1 that are printed in hundredths, as the papers do; higher is better."""
 EFFICIENCY = {
@@ -32,6 +35,20 @@ CERTAIN = ("fragmentation",)
 """Measures without chance, which tokenizer and texts alone decide: any difference is a real one."""
 LOW_RECALL = 0.97
 """Below this an approximate engine's rankings say as much about the engine as about the model."""
+
+THEORETICAL = {
+    "keys": ("Keys", 0),
+    "complexity": ("Complexity", 4),
+    "complexity_error": ("Complexity, s.e.", 4),
+    "complexity_pairwise": ("Pairwise complexity", 4),
+    "compatibility_error": ("Compatibility, at most", 3),
+    "compatibility_error_least": ("Compatibility, at least", 3),
+    "estimation": ("Estimation term", 3),
+    "bound": ("Bound", 3),
+}
+"""Measures of the theory stage, with their decimals: V', the Rademacher complexity and its standard
+error, that of differences, the error of merging from above and from below, 4 B L times the
+complexity, and theorem 3.2's right side."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +75,7 @@ class Column:
 
     @property
     def role_heading(self) -> str:
-        return self.only or ROLES[self.role]
+        return self.only or HEADINGS[self.role]
 
 
 EACH = "each"
@@ -94,8 +111,15 @@ def parse_column(key: str) -> Column:
 
 
 def _parsed(key: str, role: str, metric: str) -> Column:
-    if role not in ROLES:
-        raise LexigraftError(f"column {key!r}: role {role!r}; allowed: {', '.join(ROLES)}")
+    if role not in HEADINGS:
+        raise LexigraftError(f"column {key!r}: role {role!r}; allowed: {', '.join(HEADINGS)}")
+    if role == THEORY:
+        if metric not in THEORETICAL:
+            raise LexigraftError(
+                f"column {key!r}: measure {metric!r}; allowed: {', '.join(THEORETICAL)}"
+            )
+        heading, decimals = THEORETICAL[metric]
+        return Column(key, role, metric, heading, factor=1.0, decimals=decimals, ranked=False)
     if metric in EFFICIENCY:
         heading, decimals = EFFICIENCY[metric]
         return Column(key, role, metric, heading, factor=1.0, decimals=decimals, ranked=False)

@@ -17,6 +17,8 @@ Values = Literal["float32", "float16", "int8"]
 Head = Literal["splade", "dense"]
 Activation = Literal["log1p", "double_log"]
 Pooling = Literal["max", "sum"]
+QueryEncoder = Literal["model", "uniform", "idf", "learned"]
+"""model: queries go through the model as documents do; the others are inference-free."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,14 +29,18 @@ class TransferOptions:
     """How rows of new tokens are made (equations 7-9 and table 3)."""
     bias_alignment: BiasAlignment = "prior_aware"
     """Prior-aware distribution alignment (equation 10) or each overlapping token's own bias."""
+    part: Literal["vocabulary", "head"] = "vocabulary"
+    """vocabulary: both sides are moved; head: the source's tokenizer and encoder stay, its output
+    head alone is made anew in the target vocabulary (ESPLADE, section 6.3)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MlmOptions:
     """Options of the `mlm` stage."""
 
-    trains: Literal["embeddings", "all"] = "embeddings"
-    """embeddings: embeddings and output bias only; all: every weight (further MLM)."""
+    trains: Literal["embeddings", "all", "head"] = "embeddings"
+    """embeddings: embeddings and output bias only; all: every weight (further MLM); head: output
+    rows and bias of a head of its own."""
     steps: int = 20000
     """Optimiser steps."""
     batch_size: int = 2048
@@ -55,6 +61,9 @@ class MlmOptions:
     """Of the chosen positions, the shares that become [MASK], a random token, or stay."""
     weight_decay: float = 0.01
     """Decoupled weight decay."""
+    objective: Literal["mlm", "emlm", "sap"] = "mlm"
+    """mlm: masked tokens are predicted; emlm: the output tokens that begin there are, in the output
+    vocabulary; sap: the pooled logits of a sparse teacher are distilled, nothing is masked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +137,16 @@ class FinetuneOptions:
     """Steps of linear warm-up."""
     weight_decay: float = 0.01
     """Decoupled weight decay."""
+    query_encoder: QueryEncoder = "model"
+    """model: the model itself. The others need none: a query is the bag of its tokens, each with a
+    weight of 1 (uniform), its IDF in the training documents (idf), or one that starts there and
+    is trained (learned). Sparse heads only."""
+    query_learning_rate: float = 1e-3
+    """Peak for learned query weights, on the same schedule: numbers of 1 to 10, each alone, which
+    the model's own rate would hardly move."""
+    l0_threshold: int = 0
+    """Documents of at most so many active terms are not penalised by FLOPS (l0 mask); 0 penalises
+    all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,6 +220,30 @@ class EvaluateOptions:
 
     metrics: tuple[str, ...] = ("ndcg@10", "mrr@10", "recall@100", "recall@1000")
     """Effectiveness measures."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TheoryOptions:
+    """Options of the `theory` stage."""
+
+    normaliser: Literal["none", "case", "case+accents", "case+positions"] = "case"
+    """What keys are merged: tokens that differ in case, in accents as well, or in case and in
+    whether they start a word (SPARSEUP's folding). none: the vocabulary as it is."""
+    dealt: bool = False
+    """Control: groups of the same sizes whose members are dealt out at random."""
+    weights: Literal["uniform", "frequency"] = "uniform"
+    """Weights of the tokens that one key merges: equal, or how often each occurs in the
+    documents."""
+    pairs: int = 1000
+    """n: judged pairs of a query and a relevant document, drawn at random where there are more."""
+    draws: int = 1000
+    """Draws of Rademacher signs."""
+    budget: float = 1.0
+    """B: l1 norm of the weights of keys."""
+    lipschitz: float = 1.0
+    """L: Lipschitz constant of the loss."""
+    failure_probability: float = 0.05
+    """delta: the bound may fail with this probability."""
 
 
 TRAINED = "trained"

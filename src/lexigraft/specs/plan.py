@@ -13,7 +13,7 @@ from lexigraft.specs.base import StageSpec
 from lexigraft.specs.chain import Chain
 from lexigraft.specs.checks import check_run
 from lexigraft.specs.claims import check_claims, load_claims
-from lexigraft.specs.columns import EACH, expand_columns, parse_column
+from lexigraft.specs.columns import EACH, THEORY, expand_columns, parse_column
 from lexigraft.specs.config import Config, Scale
 from lexigraft.specs.experiments import (
     Experiment,
@@ -171,6 +171,7 @@ def _planned(
         facts = _facts(run)
         if runs:
             _check_columns(experiment, run)
+            _refuse_theory_without_keys(experiment, run, where)
             seeds = config.many if row.seeds == "many" else config.scale.one
             seeds = (run.seed,) if "seed" in deltas else seeds
             seeds = (seeds[0],) if run.lexical else seeds
@@ -225,6 +226,14 @@ def _check_columns(experiment: Experiment, run: Run) -> None:
                 f"{experiment.path}: columns: {key!r} is not among what is measured; allowed: "
                 f"{', '.join(run.evaluate.metrics)} (evaluate.metrics)"
             )
+
+
+def _refuse_theory_without_keys(experiment: Experiment, run: Run, where: str) -> None:
+    head = "bm25" if run.lexical else run.finetune.head
+    if THEORY in _roles(experiment.columns) and head in ("bm25", "dense"):
+        raise LexigraftError(
+            f"{where}: found the head {head}; columns of {THEORY} need a sparse one"
+        )
 
 
 def _refuse_two_meanings(experiments: Iterable[Experiment], scale: Scale) -> None:

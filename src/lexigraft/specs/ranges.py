@@ -30,8 +30,11 @@ AT_LEAST_ONE = (
     "heads",
     "intermediate_size",
     "positions",
+    "pairs",
 )
-ABOVE_ZERO = ("score_scale",)
+AT_LEAST_TWO = ("draws",)
+UP_TO_HALF = ("failure_probability",)
+ABOVE_ZERO = ("score_scale", "query_learning_rate", "budget", "lipschitz")
 LENGTHS = ("length", "query_length", "document_length")
 SHORTEST_LENGTH = 3
 """Tokens of an input: one between two special ones. Tokenizers do not cut to fewer."""
@@ -65,6 +68,10 @@ def out_of_range(name: str, found: Any) -> str:
         return f"found {found}; allowed: above 0, up to 1"
     if name in AT_LEAST_ONE and found < 1:
         return f"found {found}; allowed: 1 or more"
+    if name in AT_LEAST_TWO and found < 2:
+        return f"found {found}; allowed: 2 or more"
+    if name in UP_TO_HALF and not 0 < found <= 0.5:
+        return f"found {found}; allowed: above 0, to 0.5"
     if name in LENGTHS and found < SHORTEST_LENGTH:
         return f"found {found}; allowed: {SHORTEST_LENGTH} or more"
     if name in ABOVE_ZERO and found <= 0:
@@ -80,7 +87,8 @@ def out_of_range(name: str, found: Any) -> str:
 
 def head_problem(options: FinetuneOptions) -> str:
     """A sparse head's option with a dense head; empty if there is none."""
-    for name, alone in (("activation", "log1p"), ("pooling", "max")):
+    sparse = (("activation", "log1p"), ("pooling", "max"), ("query_encoder", "model"))
+    for name, alone in sparse:
         found = getattr(options, name)
         if options.head == "dense" and found != alone:
             return f"{name}: found {found!r}; allowed with a dense head: {alone}"
@@ -132,7 +140,9 @@ def check_fields(spec: StageSpec, name_of: Callable[[str], str] = as_option) -> 
 
 def _problems(spec: StageSpec) -> Iterator[tuple[str, str]]:
     for field in fields(spec):
-        if problem := out_of_range(field.name, getattr(spec, field.name)):
+        found = getattr(spec, field.name)
+        # A default is always allowed: the length 0 stands for the model's own where it is one.
+        if found != field.default and (problem := out_of_range(field.name, found)):
             yield field.name, problem
     if isinstance(spec, BackboneSpec) and spec.origin == "pretrain":
         yield from _misfits(spec)

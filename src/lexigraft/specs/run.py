@@ -16,6 +16,7 @@ from lexigraft.specs.options import (
     MlmOptions,
     RetrieveOptions,
     TeacherOptions,
+    TheoryOptions,
     TransferOptions,
     VocabularyOptions,
 )
@@ -41,6 +42,9 @@ class Run:
     """Whether the model is fine-tuned; false encodes it as it is, such as a public SPLADE."""
     teacher_backbone: str = ""
     """Backbone that is the bi-encoder of the dense teacher methods."""
+    sap_teacher: str = ""
+    """Backbone that is the sparse teacher of sap; empty for the target backbone, fine-tuned as the
+    run itself is."""
     seed: int = 42
     """Seed of everything that is random after the backbone."""
     transfer: TransferOptions = field(default_factory=TransferOptions)
@@ -51,6 +55,7 @@ class Run:
     encode: EncodeOptions = field(default_factory=EncodeOptions)
     retrieve: RetrieveOptions = field(default_factory=RetrieveOptions)
     evaluate: EvaluateOptions = field(default_factory=EvaluateOptions)
+    theory: TheoryOptions = field(default_factory=TheoryOptions)
     domain: bool = False
     """Whether text and training pairs are those of the scale's domain instead of its general ones;
     the backbone's own pre-training stays general."""

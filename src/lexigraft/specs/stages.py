@@ -13,6 +13,7 @@ from lexigraft.specs.options import (
     MlmOptions,
     RetrieveOptions,
     TeacherOptions,
+    TheoryOptions,
     TransferOptions,
     VocabularyOptions,
 )
@@ -156,6 +157,8 @@ class MlmSpec(MlmOptions, StageSpec):
     """Masked language model that is adapted."""
     text: str = reads("collection")
     """Collection whose training text is masked."""
+    teacher: str = reads("model", optional=True)
+    """Sparse encoder that sap distils; its vocabulary is the model's output vocabulary."""
     seed: int = 42
     """Data order and masks."""
 
@@ -233,6 +236,25 @@ class EvaluateSpec(EvaluateOptions, StageSpec):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TheorySpec(TheoryOptions, StageSpec):
+    """The theory of section 3 on judged pairs: complexity, compatibility error and bound."""
+
+    stage = "theory"
+    model: str = reads("model")
+    """Sparse encoder whose features are measured."""
+    collection: str = reads("collection")
+    """Collection with the judged pairs, or one BEIR folder."""
+    evaluation_set: str = ""
+    """The set whose pairs are measured; empty for each one that there is."""
+    query_length: int = 0
+    """Tokens of a query; 0: the model's own."""
+    document_length: int = 0
+    """Tokens of a document; 0: the model's own."""
+    seed: int = 42
+    """Which pairs, and the signs."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class VocabularySpec(VocabularyOptions, StageSpec):
     """A vocabulary without a model: a tokenizer trained on a collection's text."""
 
@@ -254,6 +276,7 @@ STAGES: dict[str, type[StageSpec]] = {
         EncodeSpec,
         RetrieveSpec,
         EvaluateSpec,
+        TheorySpec,
         VocabularySpec,
     )
 }

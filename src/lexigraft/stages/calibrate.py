@@ -9,6 +9,7 @@ import torch
 from lexigraft.corpora.collection import Collection
 from lexigraft.corpora.records import read_documents
 from lexigraft.encoders.masked_lm import load_masked_lm, save_masked_lm
+from lexigraft.encoders.output_vocabulary import read_output_tokenizer
 from lexigraft.errors import LexigraftError
 from lexigraft.files import write_json
 from lexigraft.specs.stages import CalibrateSpec
@@ -27,6 +28,7 @@ def run(spec: CalibrateSpec, job: Job) -> None:
     model, tokenizer = load_masked_lm(job.inputs["model"])
     model.to("cuda" if torch.cuda.is_available() else "cpu")
     probes = _probes(Collection.open(job.inputs["text"]), spec.probes, spec.seed)
+    output_tokenizer = read_output_tokenizer(job.inputs["model"], model)
     by_shift = spec.method == "shift"
     result = calibrate(
         model,
@@ -35,8 +37,9 @@ def run(spec: CalibrateSpec, job: Job) -> None:
         shift=spec.shift if by_shift else None,
         rate=None if by_shift else spec.rate,
         length=spec.length,
+        output_tokenizer=output_tokenizer,
     )
-    save_masked_lm(model.cpu(), tokenizer, job.out)
+    save_masked_lm(model.cpu(), tokenizer, job.out, output_tokenizer=output_tokenizer)
     new_tokens = job.inputs["model"] / "new_tokens.json"
     if new_tokens.is_file():
         shutil.copyfile(new_tokens, job.out / new_tokens.name)

@@ -89,11 +89,20 @@ def write_results(
     out: Path, sets: Mapping[str, dict[str, Any]], tables: Mapping[str, Evaluation]
 ) -> None:
     """Write metrics.json and per_query.parquet."""
+    write_measures(out, sets, {name: found.per_query for name, found in tables.items()})
+
+
+def write_measures(
+    out: Path,
+    sets: Mapping[str, Mapping[str, Any]],
+    per_query: Mapping[str, Mapping[str, Mapping[str, float]]],
+) -> None:
+    """Write metrics.json, and per_query.parquet from set to metric to query to value."""
     write_json(out / "metrics.json", {"sets": sets})
     rows = [
         (name, query, metric, value)
-        for name, evaluation in tables.items()
-        for metric, values in evaluation.per_query.items()
+        for name, metrics in per_query.items()
+        for metric, values in metrics.items()
         for query, value in values.items()
     ]
     columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in COLUMNS]

@@ -16,7 +16,8 @@ from lexigraft.transfer.transfer import transfer
 
 
 def run(spec: TransferSpec, job: Job) -> None:
-    """Write the transferred model, `new_tokens.json`, and the report as `transfer.json`, `.md`,
+    """Write the transferred model, `new_tokens.json` (unless the head alone is moved; then the
+    target's tokenizer is in `output_tokenizer`), and the report as `transfer.json`, `.md`,
     `.png` and `.svg`.
 
     Raises:
@@ -30,8 +31,10 @@ def run(spec: TransferSpec, job: Job) -> None:
     done = transfer(
         model, tokenizer, target_tokenizer, target_model, spec, texts=_texts(job.inputs.get("text"))
     )
-    save_masked_lm(done.model, done.tokenizer, job.out)
-    write_json(job.out / "new_tokens.json", done.overlap.new_ids.tolist())
+    save_masked_lm(done.model, done.tokenizer, job.out, output_tokenizer=done.output_tokenizer)
+    # They are tokens of the input, which masking may favour; a moved head has none.
+    if done.output_tokenizer is None:
+        write_json(job.out / "new_tokens.json", done.overlap.new_ids.tolist())
     report = {
         "source": Path(source).name,
         "target": Path(target).name,

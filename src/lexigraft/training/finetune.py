@@ -2,15 +2,23 @@
 
 import logging
 import os
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from lexigraft.corpora.collection import Collection, TrainingPairs
+from lexigraft.encoders.inference_free import (
+    TokenWeights,
+    drop_tokenless_rows,
+    idf_weights,
+    uniform_weights,
+)
 from lexigraft.encoders.masked_lm import load_masked_lm
+from lexigraft.encoders.output_vocabulary import read_output_tokenizer
 from lexigraft.encoders.saving import refuse_long_input, save_encoder
 from lexigraft.encoders.tokenizers import lowercase_tokenizer
 from lexigraft.errors import LexigraftError
@@ -66,11 +74,18 @@ def finetune(
     """
     _refuse_contradictions(options, teacher_folder)
     model, tokenizer = load_masked_lm(model_folder)
+    output_tokenizer = read_output_tokenizer(model_folder, model)
+    if output_tokenizer is not None and options.query_encoder != "model":
+        raise LexigraftError(
+            f"query_encoder: found {options.query_encoder}, but {model_folder} writes another "
+            "vocabulary than it reads, so its query tokens are no terms; allowed: model"
+        )
     if options.lowercase:
         tokenizer = lowercase_tokenizer(tokenizer)
     for name in ("query_length", "document_length"):
         refuse_long_input(model, getattr(options, name), f"{model_folder}, {name}")
     pairs = Collection.open(collection_folder).training()
+    query_weights = _query_weights(options, model, tokenizer, pairs.documents.values())
     sampler = PairSampler(
         pairs, batch_size=options.batch_size, negatives=options.negatives, seed=seed
     )
@@ -109,6 +124,7 @@ def finetune(
         dataset,
         options=options,
         identity=_identity(options, seed, model_folder, collection_folder, scores),
+        query_weights=query_weights,
     )
     probe = documents.batch(sampler.probe(PROBE_TEXTS))
     before = trainer.health_of(probe)
@@ -120,6 +136,7 @@ def finetune(
         "head": options.head,
         "activation": options.activation,
         "pooling": options.pooling,
+        "query_encoder": options.query_encoder,
         "objective": options.objective,
         "queries": sampler.queries,
         "queries_left_out": sampler.left_out,
@@ -136,6 +153,8 @@ def finetune(
             head=options.head,
             activation=options.activation,
             pooling=options.pooling,
+            query_weights=None if query_weights is None else query_weights.values(),
+            output_tokenizer=output_tokenizer,
         )
         write_history(out / "training.jsonl", history)
         write_json(out / "finetune.json", summary)
@@ -168,6 +187,22 @@ def _tokenised(
         kind="documents",
     )
     return queries, documents
+
+
+def _query_weights(
+    options: FinetuneOptions,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerFast,
+    documents: Iterable[str],
+) -> TokenWeights | None:
+    """What inference-free queries are made of; None where the model reads them."""
+    if options.query_encoder == "model":
+        return None
+    drop_tokenless_rows(model, tokenizer)
+    if options.query_encoder == "uniform":
+        return TokenWeights(uniform_weights(tokenizer))
+    weight_V = idf_weights(tokenizer, documents)
+    return TokenWeights(weight_V, learned=options.query_encoder == "learned")
 
 
 def _refuse_contradictions(options: FinetuneOptions, teacher_folder: Path | None) -> None:

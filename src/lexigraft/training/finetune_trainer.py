@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, TrainingArguments
 
 from lexigraft.encoders.health import health
+from lexigraft.encoders.inference_free import TokenWeights
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.options import FinetuneOptions
 from lexigraft.training.gradient_cache import Tokens, backward_step, processes
@@ -42,10 +43,16 @@ class FinetuneTrainer(ResumableTrainer):
         *,
         options: FinetuneOptions,
         identity: Mapping[str, Any],
+        query_weights: TokenWeights | None = None,
     ) -> None:
-        super().__init__(model, arguments, dataset, identity=identity, description="fine-tune")
+        module: nn.Module = model
+        if query_weights is not None:
+            # One module, so that both are moved, trained and kept in checkpoints together.
+            module = nn.ModuleDict({"model": model, "query_weights": query_weights})
+        super().__init__(module, arguments, dataset, identity=identity, description="fine-tune")
         self.options = options
         self._encode = text_encoder(model, options.head, options.activation, options.pooling)
+        self._query_weights = query_weights
         self._sums: dict[str, Tensor] = {}
         self._steps_summed = 0
         self._last: tuple[StepLoss, Tensor] | None = None
@@ -55,6 +62,23 @@ class FinetuneTrainer(ResumableTrainer):
         """Representations in float32, under the mixed precision of the arguments."""
         with self.accelerator.autocast():
             return self._encode(tokens).float()
+
+    def encode_queries(self, tokens: Tokens) -> Tensor:
+        """The same for queries."""
+        if self._query_weights is None:
+            return self.encode(tokens)
+        return self._query_weights(tokens["input_ids"], tokens["attention_mask"])
+
+    def create_optimizer(self, *arguments: Any, **options: Any) -> torch.optim.Optimizer:
+        """Query weights have a learning rate of their own, and no decay."""
+        optimizer = super().create_optimizer(*arguments, **options)
+        if self._query_weights is not None and self.options.query_encoder == "learned":
+            weight = self._query_weights.weight
+            for group in optimizer.param_groups:
+                group["params"] = [p for p in group["params"] if p is not weight]
+            rate = self.options.query_learning_rate
+            optimizer.add_param_group({"params": [weight], "lr": rate, "weight_decay": 0.0})
+        return optimizer
 
     def training_step(
         self, model: nn.Module, inputs: dict[str, Any], num_items_in_batch: Any = None
@@ -80,7 +104,7 @@ class FinetuneTrainer(ResumableTrainer):
 
         with _step_randomness(self.args.seed, step, self.args.device):
             return backward_step(
-                self.encode,
+                [self.encode_queries, self.encode],
                 [inputs["queries"], inputs["documents"]],
                 loss_of,
                 self.model.parameters(),

@@ -12,6 +12,7 @@ Shapes: N texts of a group on this process, L tokens, D dimensions of a represen
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import compress
 
 import torch
 import torch.distributed as dist
@@ -19,10 +20,12 @@ from torch import Tensor
 
 Tokens = dict[str, Tensor]
 """`input_ids` and `attention_mask`, both (N, L)."""
+Encode = Callable[[Tokens], Tensor]
+"""Tokens of n texts to representations (n, D)."""
 
 
 def backward_step(
-    encode: Callable[[Tokens], Tensor],
+    encode: Encode | Sequence[Encode],
     groups: Sequence[Tokens],
     loss_of: Callable[[list[Tensor]], Tensor],
     parameters: Iterable[torch.nn.Parameter],
@@ -37,7 +40,8 @@ def backward_step(
     state is replayed in the second pass, so dropout draws the same masks in both.
 
     Args:
-        encode: tokens of n texts to representations (n, D).
+        encode: what encodes the texts: the same for all groups, or one for each. One that gives
+            no graph (nothing of it is trained) gets no gradient.
         groups: tokens of the texts, e.g. all queries and all documents of this process.
         loss_of: representations of each group, over all processes, to the scalar loss. Called once.
         parameters: what `encode` depends on, in the same order on each process.
@@ -47,28 +51,27 @@ def backward_step(
         The loss, detached.
     """
     parts = [list(split_tokens(group, micro_batch_size)) for group in groups]
+    encoders = [encode] * len(groups) if callable(encode) else encode
     if all(len(group) == 1 for group in parts):
-        local = [encode(group[0]) for group in parts]
+        local = [own(group[0]) for own, group in zip(encoders, parts, strict=True)]
         whole = [_gathered_leaf(representation) for representation in local]
         loss = loss_of(whole)
         loss.backward()
-        torch.autograd.backward(
-            local, [_own_rows(leaf, len(rep)) for leaf, rep in zip(whole, local, strict=True)]
-        )
+        _send_down(local, [_own_rows(leaf, len(r)) for leaf, r in zip(whole, local, strict=True)])
     else:
-        loss = _cached_backward(encode, parts, loss_of)
+        loss = _cached_backward(encoders, parts, loss_of)
     _sum_gradients(parameters)
     return loss.detach()
 
 
 def _cached_backward(
-    encode: Callable[[Tokens], Tensor],
+    encoders: Sequence[Encode],
     parts: list[list[Tokens]],
     loss_of: Callable[[list[Tensor]], Tensor],
 ) -> Tensor:
     states, local = [], []
     with torch.no_grad():
-        for group in parts:
+        for encode, group in zip(encoders, parts, strict=True):
             representations = []
             for part in group:
                 states.append(_random_state(part["input_ids"].device))
@@ -78,12 +81,21 @@ def _cached_backward(
     loss = loss_of(whole)
     loss.backward()
     replay = iter(states)
-    for group, leaf, representation in zip(parts, whole, local, strict=True):
+    for encode, group, leaf, representation in zip(encoders, parts, whole, local, strict=True):
         gradients = _own_rows(leaf, len(representation)).split([len(p["input_ids"]) for p in group])
         for part, gradient in zip(group, gradients, strict=True):
             with _replayed(next(replay), part["input_ids"].device):
-                encode(part).backward(gradient)
+                _send_down([encode(part)], [gradient])
     return loss
+
+
+def _send_down(representations: Sequence[Tensor], gradients: Sequence[Tensor]) -> None:
+    """Backward through all that have a graph, at once."""
+    kept = [representation.requires_grad for representation in representations]
+    if any(kept):
+        torch.autograd.backward(
+            list(compress(representations, kept)), list(compress(gradients, kept))
+        )
 
 
 def split_tokens(tokens: Tokens, size: int) -> Iterator[Tokens]:

@@ -4,7 +4,7 @@ Only the chosen positions are decoded: their hidden states are gathered before t
 output embeddings, so logits are M x V (M chosen positions of the batch) and never B x L x V. With
 `trains="embeddings"` (Vocabulary Transfer, section 4.2.3) the Transformer is frozen, position
 embeddings and normalisation included, and only input and output embeddings and the output bias
-move.
+move; with `trains="head"` only the output rows and bias of an untied head do.
 
 The loss of a step is the mean over the chosen positions of the whole batch, whatever the size of
 the forward passes and the number of processes.
@@ -16,14 +16,14 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, linear
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from lexigraft.encoders.masked_lm import output_projection, project_states
+from lexigraft.encoders.masked_lm import output_parameters, output_projection, project_states
 from lexigraft.errors import LexigraftError
 from lexigraft.training.masked_sequences import MaskedSequences, special_id
 from lexigraft.training.masking import IGNORED
@@ -44,7 +44,7 @@ class MaskedLmOptions:
     corruption: tuple[float, ...] = (0.8, 0.1, 0.1)
     weight_decay: float = 0.01
     seed: int = 42
-    trains: Literal["embeddings", "all"] = "all"
+    trains: Literal["embeddings", "all", "head"] = "all"
     new_token_weight: float = 1.0
     micro_batch_size: int = 0
 
@@ -61,7 +61,8 @@ class MaskedLmResult:
     """What a training did, beside changing the model."""
 
     history: list[dict[str, float]]
-    """One record a logged step: step, loss (nats a chosen position), learning_rate, grad_norm."""
+    """One record a logged step: step, loss (nats a prediction, or what the task's loss is),
+    learning_rate, grad_norm."""
     summary: dict[str, Any]
     """Sizes of the text, and the shares of new tokens in it and among the chosen positions."""
 
@@ -72,6 +73,48 @@ class MaskedLmResult:
         return sum(record["loss"] for record in last) / len(last)
 
 
+class Task(Protocol):
+    """What is learnt from packed sequences; predicting masked tokens unless another is given."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What makes it this task, for checkpoints; asked for once it is prepared."""
+
+    def prepare(self, texts: Iterable[str], key: str, folder: Path) -> None:
+        """Write to `folder` what it needs of the texts beside their tokens, whose hash is `key`."""
+
+    def sequences(
+        self, packed: PackedSequences, options: MaskedLmOptions, items: int
+    ) -> MaskedSequences:
+        """The training data."""
+
+    def loss(self, model: PreTrainedModel) -> nn.Module:
+        """Module from a batch and `chosen`, its size over the step, to its part of the loss."""
+
+
+@dataclass(frozen=True)
+class MaskedTokens:
+    """The task of a masked language model (the default)."""
+
+    tokenizer: PreTrainedTokenizerFast
+    new_ids: Sequence[int] = ()
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {}
+
+    def prepare(self, texts: Iterable[str], key: str, folder: Path) -> None:
+        """Nothing."""
+
+    def sequences(
+        self, packed: PackedSequences, options: MaskedLmOptions, items: int
+    ) -> MaskedSequences:
+        return MaskedSequences(packed, self.tokenizer, options, self.new_ids, items)
+
+    def loss(self, model: PreTrainedModel) -> nn.Module:
+        return MaskedLmLoss(model)
+
+
 def train_masked_lm(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerFast,
@@ -80,6 +123,7 @@ def train_masked_lm(
     checkpoints: Path,
     *,
     new_ids: Sequence[int] = (),
+    task: Task | None = None,
     description: str = "masked language model",
     token_cache: Path | None = None,
     save_steps: int = 0,
@@ -90,6 +134,7 @@ def train_masked_lm(
 
     Args:
         new_ids: tokens that are new in the vocabulary, for overlap-aware masking.
+        task: what is learnt instead of the masked tokens.
         token_cache: folder for the token stream, `checkpoints` by default; one that several
             trainings share saves tokenising a large text again.
         save_steps: steps between checkpoints; 0 for a sensible number.
@@ -112,8 +157,10 @@ def train_masked_lm(
     )
     # Every trainable weight takes part in the loss; looking for others costs time in each step.
     arguments.ddp_find_unused_parameters = False
+    task = task or MaskedTokens(tokenizer, new_ids)
     with arguments.main_process_first(local=False):
         stream, key = token_stream(texts, tokenizer, token_cache or checkpoints)
+        task.prepare(texts, key, checkpoints)
     packed = PackedSequences(
         stream,
         options.length,
@@ -121,17 +168,18 @@ def train_masked_lm(
         sep_id=special_id(tokenizer, "sep"),
     )
     items = options.steps * options.batch_size
-    dataset = MaskedSequences(packed, tokenizer, options, new_ids, items)
+    dataset = task.sequences(packed, options, items)
     identity = {
         "training": "masked language model",
         **asdict(options),
         "text": key,
-        "weights": _weights_hash(model),
+        "weights": weights_hash(model),
         "new_ids": hashlib.sha256(repr(sorted(new_ids)).encode()).hexdigest(),
+        **task.identity,
     }
     trainable = _freeze(model, options.trains)
     trainer = MaskedLmTrainer(
-        MaskedLmLoss(model), arguments, dataset, identity=identity, description=description
+        task.loss(model), arguments, dataset, identity=identity, description=description
     )
     try:
         history = trainer.fit()
@@ -166,7 +214,7 @@ class MaskedLmLoss(nn.Module):
 
 
 class MaskedLmTrainer(ResumableTrainer):
-    """Counts the chosen positions of a whole step before its first forward pass."""
+    """Counts the predictions of a whole step before its first forward pass."""
 
     loss_is_scaled_for_ga = True
 
@@ -174,7 +222,7 @@ class MaskedLmTrainer(ResumableTrainer):
         self, epoch_iterator: Any, num_batches: int, device: torch.device
     ) -> tuple[list[dict[str, Tensor]], None]:
         batches, _ = super().get_batch_samples(epoch_iterator, num_batches, device)
-        chosen = sum((batch["labels"] != IGNORED).sum() for batch in batches)
+        chosen = sum(self.train_dataset.predictions(batch) for batch in batches)
         processes = self.args.world_size
         # DDP averages gradients over the processes: with the mean count, that is the global mean.
         total = self.accelerator.reduce(torch.as_tensor(chosen, device=device), "sum") / processes
@@ -183,18 +231,23 @@ class MaskedLmTrainer(ResumableTrainer):
 
 def _freeze(model: PreTrainedModel, trains: str) -> int:
     """Leave trainable what `trains` says; returns how many parameters that is."""
-    if trains not in ("embeddings", "all"):
-        raise LexigraftError(f"trains: {trains!r} found, embeddings and all are allowed")
-    if trains == "embeddings":
+    if trains not in ("embeddings", "all", "head"):
+        raise LexigraftError(f"trains: {trains!r} found, embeddings, all and head are allowed")
+    if trains != "all":
+        embeddings, (weight, bias) = model.get_input_embeddings().weight, output_parameters(model)
+        if trains == "head" and weight is embeddings:
+            raise LexigraftError(
+                "trains: head found, embeddings and all are allowed: the model's input and output "
+                "embeddings are one matrix"
+            )
         model.requires_grad_(False)
-        weight_VH, bias_V = output_projection(model)
-        for parameter in (model.get_input_embeddings().weight, weight_VH, bias_V):
+        for parameter in (weight, bias, *([embeddings] if trains == "embeddings" else [])):
             if parameter is not None:
                 parameter.requires_grad_(True)
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
-def _weights_hash(model: PreTrainedModel) -> str:
+def weights_hash(model: PreTrainedModel) -> str:
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(name.encode())

@@ -87,6 +87,11 @@ class MaskedSequences(Dataset[Any]):
         )
         return {"input_ids": input_BL, "labels": ids_BL.masked_fill(~chosen_BL, IGNORED)}
 
+    @staticmethod
+    def predictions(batch: dict[str, Tensor]) -> Tensor:
+        """How many labels a batch has."""
+        return (batch["labels"] != IGNORED).sum()
+
     def measure(self, new_ids: set[int]) -> dict[str, float]:
         """Shares over the first sequences: positions chosen, and new tokens in text and choice."""
         new_V = torch.zeros_like(self.special_V)

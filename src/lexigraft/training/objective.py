@@ -65,9 +65,15 @@ def step_loss(
         )
         weights["info_nce"] = 1.0 if options.objective == "info_nce" else options.info_nce_weight
     if options.head == "splade":
-        parts["flops_query"] = flops(query_BD)
-        parts["flops_document"] = document_flops(document_BPD, options.flops_convention)
-        for name in ("flops_query", "flops_document"):
+        penalties = {}
+        # A bag of tokens is as long as its query is: there is nothing to regularise.
+        if options.query_encoder == "model":
+            penalties["flops_query"] = flops(query_BD)
+        penalties["flops_document"] = document_flops(
+            document_BPD, options.flops_convention, options.l0_threshold
+        )
+        for name, penalty in penalties.items():
+            parts[name] = penalty
             weights[name] = quadratic_ramp(step, getattr(options, name), options.flops_ramp_steps)
     total = torch.stack([weights[name] * part for name, part in parts.items()]).sum()
     return StepLoss(total, parts, weights)

@@ -58,7 +58,7 @@ def token_stream(
     if iter(texts) is texts:
         raise TypeError("texts: an iterator can be read once only, a list or the like is needed")
     dtype = id_type(tokenizer)
-    backend = _plain_backend(tokenizer)
+    backend = plain_backend(tokenizer)
     key = _stream_key(texts, backend, tokenizer)
     path = folder / f"tokens-{key[:20]}.{dtype.name}"
     record = path.with_suffix(path.suffix + ".sha256")
@@ -102,7 +102,13 @@ class PackedSequences:
         return torch.from_numpy(ids_BL)
 
 
-def _plain_backend(tokenizer: PreTrainedTokenizerFast) -> Tokenizer:
+def in_batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    """The texts, so many at a time as are tokenised at once."""
+    remaining = iter(texts)
+    return iter(lambda: list(itertools.islice(remaining, TEXTS_AT_ONCE)), [])
+
+
+def plain_backend(tokenizer: PreTrainedTokenizerFast) -> Tokenizer:
     """A copy that neither cuts nor pads, and reads special tokens in a text as text."""
     backend = uncut_backend(tokenizer)
     backend.encode_special_tokens = True
@@ -129,9 +135,7 @@ def _write_stream(
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with partial.open("wb") as stream:
-            remaining = iter(texts)
-            batches = iter(lambda: list(itertools.islice(remaining, TEXTS_AT_ONCE)), [])
-            for batch in track(batches, "tokenise", unit="thousand texts"):
+            for batch in track(in_batches(texts), "tokenise", unit="thousand texts"):
                 for encoding in backend.encode_batch(batch, add_special_tokens=False):
                     if encoding.ids:
                         np.asarray([*encoding.ids, sep_id], dtype=dtype).tofile(stream)

@@ -25,23 +25,26 @@ def flops(rep_NV: Tensor) -> Tensor:
     return rep_NV.abs().mean(dim=0).square().sum()
 
 
-def document_flops(rep_BPV: Tensor, convention: FlopsConvention) -> Tensor:
-    """FLOPS of a step's documents under a named convention.
+def document_flops(rep_BPV: Tensor, convention: FlopsConvention, l0_threshold: int = 0) -> Tensor:
+    """FLOPS of a step's documents under a named convention, l0-masked if the threshold is above 0.
 
     Public code bases differ here, and so does what the same lambda_d means:
 
     - `mean_positive_negative`: the mean of F(positives) and of F of each position of negatives, as
       in naver/splade;
     - `all_documents`: F over all documents of the step together, as in sentence-transformers;
-    - `per_position_sum`: F of each position, summed: P times the first.
+    - `per_position_sum`: F of each position, summed: P times the first, as in the code of Shen et
+      al. 2025.
 
     Args:
         rep_BPV: representations of the documents of each query, the positive at position 0.
         convention: one of the names above.
+        l0_threshold: documents with at most so many active terms are left alone (`l0_flops`).
 
     Raises:
         LexigraftError: the convention has another name.
     """
+    rep_BPV = l0_masked(rep_BPV, l0_threshold)
     if convention == "all_documents":
         return flops(rep_BPV.flatten(0, 1))
     per_position_P = rep_BPV.abs().mean(dim=0).square().sum(dim=1)
@@ -56,13 +59,21 @@ def document_flops(rep_BPV: Tensor, convention: FlopsConvention) -> Tensor:
 def l0_flops(rep_NV: Tensor, threshold: int) -> Tensor:
     """FLOPS that leaves representations with at most `threshold` active terms alone.
 
-    They count as zeros in the mean, so the number of representations still divides.
+    They count as zeros in the mean, so the number of representations still divides. A threshold of
+    0 is plain FLOPS.
 
     Source: Shen et al. 2025, "Exploring l0 Sparsification for Inference-free Sparse Retrievers"
     (the l0 mask loss).
     """
-    penalised_N1 = (rep_NV != 0).sum(dim=1, keepdim=True) > threshold
-    return flops(torch.where(penalised_N1, rep_NV, 0.0))
+    return flops(l0_masked(rep_NV, threshold))
+
+
+def l0_masked(rep: Tensor, threshold: int) -> Tensor:
+    """Representations (..., V), those with at most `threshold` active terms replaced by zeros."""
+    if threshold == 0:
+        return rep
+    penalised = (rep != 0).sum(dim=-1, keepdim=True) > threshold
+    return torch.where(penalised, rep, 0.0)
 
 
 def l1(rep_NV: Tensor) -> Tensor:

@@ -72,6 +72,7 @@ def calibrate(
     rate: float | None = None,
     length: int | None = None,
     batch_size: int = 16,
+    output_tokenizer: PreTrainedTokenizerBase | None = None,
 ) -> Calibration:
     """Lower the output bias of `model`, in place, by a given shift or to reach a given rate.
 
@@ -86,6 +87,8 @@ def calibrate(
         length: tokens of a document, special ones included; None for 256, or for what the model
             reads if that is less.
         batch_size: documents in a forward pass.
+        output_tokenizer: of the output vocabulary, whose tokens are the entries, where it is
+            another than the tokenizer's.
 
     Raises:
         LexigraftError: both or neither of shift and rate, a rate outside 0 to 1, a shift that is
@@ -104,13 +107,15 @@ def calibrate(
     model.eval()
     encoded = tokenizer(documents, truncation=True, max_length=length, verbose=False)["input_ids"]
     batches = [encoded[i : i + batch_size] for i in range(0, len(encoded), batch_size)]
-    before = _measure(model, tokenizer, batches, "probe before")
+    entries = torch.tensor(sorted((output_tokenizer or tokenizer).get_vocab().values()))
+    padding, entries = tokenizer.pad_token_id, entries.to(model.device)
+    before = _measure(model, padding, entries, batches, "probe before")
     if shift is None:
         assert rate is not None
         shift = shift_for_rate(before.pooled, rate)
     with torch.no_grad():
         bias.sub_(shift)
-    after = _measure(model, tokenizer, batches, "probe after")
+    after = _measure(model, padding, entries, batches, "probe after")
     model.train(was_training)
     _tell(shift, before, after)
     return Calibration(shift, before, after, positions=sum(map(len, encoded)))
@@ -162,17 +167,15 @@ def _refuse_request(shift: float | None, rate: float | None) -> None:
 @torch.no_grad()
 def _measure(
     model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
+    padding: int,
+    entries: torch.Tensor,
     batches: Sequence[list[list[int]]],
     description: str,
 ) -> Activations:
-    entries = torch.tensor(sorted(tokenizer.get_vocab().values()), device=model.device)
     pooled, active, logits = [], 0, 0
     for batch in track(batches, description, unit="batches"):
         length = max(map(len, batch))
-        ids_BL = torch.tensor(
-            [ids + [tokenizer.pad_token_id] * (length - len(ids)) for ids in batch]
-        )
+        ids_BL = torch.tensor([ids + [padding] * (length - len(ids)) for ids in batch])
         mask_BL = torch.tensor([[1] * len(ids) + [0] * (length - len(ids)) for ids in batch])
         ids_BL, mask_BL = ids_BL.to(model.device), mask_BL.to(model.device)
         tiles = []

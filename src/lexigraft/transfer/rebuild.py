@@ -11,7 +11,8 @@ import torch
 from torch import nn
 from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from lexigraft.encoders.masked_lm import output_projection
+from lexigraft.encoders.masked_lm import output_parameters, output_projection
+from lexigraft.encoders.output_vocabulary import CONFIG_KEY, SILENT
 from lexigraft.errors import LexigraftError
 from lexigraft.vocabulary.overlap import Overlap
 from lexigraft.vocabulary.pieces import ROLES, name_of
@@ -22,13 +23,21 @@ PROBE_TOLERANCE = 1e-4
 
 
 def rebuild_for(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, size: int
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    size: int,
+    *,
+    output_size: int | None = None,
 ) -> PreTrainedModel:
     """A copy of `model` with `size` vocabulary rows, all zero, and `tokenizer`'s special ids.
 
     Its decoder has a bias even if the model's has none. Where positions are counted on from the
     padding id (the RoBERTa family), their embeddings move along with it, so that the first token
     keeps the first position.
+
+    Args:
+        output_size: terms of an output vocabulary, `size` at most; the head is untied then. None
+            where the model writes what it reads.
 
     Raises:
         LexigraftError: the tokenizer has no padding token, the class cannot have an output bias,
@@ -38,6 +47,9 @@ def rebuild_for(
         raise LexigraftError(f"tokenizer {name_of(tokenizer)}: it has no padding token")
     config = copy.deepcopy(model.config)
     config.vocab_size = size
+    if output_size is not None:
+        config.tie_word_embeddings = False
+        setattr(config, CONFIG_KEY, output_size)
     set_special_ids(config, tokenizer)
     if output_projection(model)[1] is None:
         allow_output_bias(model, config)
@@ -52,6 +64,23 @@ def rebuild_for(
         rebuilt.generation_config = generation
     _copy_body(model, rebuilt, tokenizer)
     return rebuilt.to(model.device).eval()
+
+
+def fill_head(
+    model: PreTrainedModel, embeddings: torch.Tensor, decoder: torch.Tensor, bias: torch.Tensor
+) -> None:
+    """Set V input rows (V, H), V' output rows (V', H) and their bias (V',), in place; the rows that
+    fill either side up become those of `lexigraft.encoders.output_vocabulary`."""
+    weight, _ = output_parameters(model)
+    all_bias = torch.full((len(weight),), SILENT, dtype=bias.dtype)
+    all_bias[: len(bias)] = bias
+    fill_vocabulary(
+        model, _padded(embeddings, len(weight)), _padded(decoder, len(weight)), all_bias
+    )
+
+
+def _padded(rows: torch.Tensor, count: int) -> torch.Tensor:
+    return nn.functional.pad(rows, (0, 0, 0, count - len(rows)))
 
 
 def set_special_ids(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -69,7 +98,7 @@ def fill_vocabulary(
 
     With tied embeddings, both matrices are one and must be equal.
     """
-    weight, output_bias = output_projection(model)
+    weight, output_bias = output_parameters(model)
     assert output_bias is not None
     twin = _bias_beside_decoder(model)
     with torch.no_grad():
@@ -139,7 +168,7 @@ def refuse_changed_states(
 def _copy_body(
     model: PreTrainedModel, rebuilt: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
 ) -> None:
-    weight, bias = output_projection(rebuilt)
+    weight, bias = output_parameters(rebuilt)
     rows = {id(p) for p in (rebuilt.get_input_embeddings().weight, weight, bias)}
     rows.add(id(_bias_beside_decoder(rebuilt)))
     dtype = model.get_input_embeddings().weight.dtype

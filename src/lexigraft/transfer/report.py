@@ -11,6 +11,10 @@ WORDS_OF_TABLE_4 = ("collaborations", "nationalists", "clears", "centimetres")
 SAMPLED_TOKENS = 12
 SHORTEST_SAMPLE = 4
 """Sampled new tokens start a word and have at least so many letters, so that they read well."""
+HEAD_ONLY: dict[str, list[str]] = {
+    "vocabulary": [],
+    "head": ["The output head alone: the model reads the source's tokens and writes these.", ""],
+}
 KINDS = ("word-initial", "continuation", "symbol", "special", "added", "byte")
 KIND_OF_PLACE = {"initial": "word-initial", "inside": "continuation", "bytes": "byte"}
 
@@ -24,6 +28,7 @@ def transfer_report(transfer: Transfer, seed: int = 42) -> dict[str, Any]:
     shared, done = transfer.overlap, transfer.initialised
     real = transfer.bias[list(transfer.target.pieces)]
     return {
+        "part": "vocabulary" if transfer.output_tokenizer is None else "head",
         "initialisation": transfer.strategy,
         "bias_alignment": transfer.bias_alignment,
         "source_tokens": len(transfer.source.pieces),
@@ -60,6 +65,7 @@ def transfer_markdown(report: dict[str, Any]) -> str:
     lines = [
         "# Vocabulary transfer",
         "",
+        *HEAD_ONLY[report["part"]],
         f"{report['overlapping_tokens']:,} of {report['target_tokens']:,} target tokens overlap "
         f"with the source's {report['source_tokens']:,} (**{100 * report['coverage']:.1f} %**); "
         f"{report['new_tokens']:,} are new. Initialisation: {report['initialisation']}; bias "

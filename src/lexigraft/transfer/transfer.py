@@ -3,20 +3,26 @@
 import copy
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from lexigraft.encoders.masked_lm import output_projection
+from lexigraft.encoders.output_vocabulary import has_output_vocabulary
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.options import BiasAlignment, TransferOptions
 from lexigraft.transfer.bias import align_bias, own_bias
 from lexigraft.transfer.initialisation import Initialised, initialise
 from lexigraft.transfer.initialisation.initialise import sub_tokens
 from lexigraft.transfer.initialisation.registry import find_strategy
-from lexigraft.transfer.rebuild import fill_vocabulary, rebuild_for, refuse_changed_states
+from lexigraft.transfer.rebuild import (
+    fill_head,
+    fill_vocabulary,
+    rebuild_for,
+    refuse_changed_states,
+)
 from lexigraft.vocabulary.overlap import Overlap, pair_pieces
 from lexigraft.vocabulary.pieces import Pieces, name_of
 from lexigraft.vocabulary.unigrams import Unigrams, count_unigrams
@@ -31,7 +37,10 @@ class Transfer:
 
     model: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
-    """A copy of the target's that reads as many tokens as the source's."""
+    """A copy of the target's that reads as many tokens as the source's; the source's own where
+    the head alone was moved."""
+    output_tokenizer: PreTrainedTokenizerBase | None
+    """The target's, where the head alone was moved."""
     strategy: str
     bias_alignment: str
     source: Pieces
@@ -64,8 +73,10 @@ def transfer_vocabulary(
     Args:
         target_model: gives the embedding space (semantic) and the unigram priors (prior_aware);
             an encoder without a head gives the first alone. None for a bare vocabulary.
-        config: `initialisation`, `bias_alignment` and `seed`, as an object (`TransferSpec`,
-            `TransferOptions`) or a mapping; defaults are the paper's.
+        config: `initialisation`, `bias_alignment`, `part` and `seed`, as an object
+            (`TransferSpec`, `TransferOptions`) or a mapping; defaults are the paper's. With part
+            head, the model reads the source's tokens and writes the target's: save it with the
+            target's tokenizer as `output_tokenizer`.
         texts: counted for unigram priors where the target model has no output bias.
 
     Raises:
@@ -88,7 +99,13 @@ def transfer(
     texts: Iterable[str] | None = None,
 ) -> Transfer:
     """As `transfer_vocabulary`, with the tokenizer and how the model came about."""
-    strategy, alignment, seed = _options(config)
+    strategy, alignment, part, seed = _options(config)
+    for model, reader in ((source_model, source_tokenizer), (target_model, target_tokenizer)):
+        if model is not None and has_output_vocabulary(model):
+            raise LexigraftError(
+                f"{name_of(reader)}: its head was moved to another vocabulary before; source and "
+                "target must write what they read"
+            )
     source, target = Pieces(source_tokenizer), Pieces(target_tokenizer)
     shared = pair_pieces(source, target)
     log.info(
@@ -113,6 +130,8 @@ def transfer(
     # Untied, the output rows are mixed exactly as the input rows are.
     tied = decoder.data_ptr() == embeddings.data_ptr()
     rows = embeddings if tied else torch.cat((embeddings, decoder.detach()), dim=1)
+    if part == "head":
+        rows = decoder.detach()
     pieces = sub_tokens(source, target, shared)
     initialised = initialise(
         strategy,
@@ -124,15 +143,23 @@ def transfer(
     )
     if count := len(initialised.fallback_ids):
         log.info("%d new tokens have nothing to start from; they start at the centroid", count)
-    model = rebuild_for(source_model, target_tokenizer, target.size)
-    _fill(model, _copied(rows, shared, target.size), bias, embeddings.shape[1])
-    refuse_changed_states(source_model, model, shared)
-    _fill(model, initialised.embeddings, bias, embeddings.shape[1])
-    tokenizer = copy.deepcopy(target_tokenizer)
-    tokenizer.model_max_length = source_tokenizer.model_max_length
+    if part == "head":
+        size = max(len(embeddings), target.size)
+        model = rebuild_for(source_model, source_tokenizer, size, output_size=target.size)
+        fill_head(model, embeddings, initialised.embeddings, bias)
+        refuse_changed_states(source_model, model, replace(shared, target_ids=shared.source_ids))
+        tokenizer, output_tokenizer = source_tokenizer, copy.deepcopy(target_tokenizer)
+    else:
+        model = rebuild_for(source_model, target_tokenizer, target.size)
+        _fill(model, _copied(rows, shared, target.size), bias, embeddings.shape[1])
+        refuse_changed_states(source_model, model, shared)
+        _fill(model, initialised.embeddings, bias, embeddings.shape[1])
+        tokenizer, output_tokenizer = copy.deepcopy(target_tokenizer), None
+        tokenizer.model_max_length = source_tokenizer.model_max_length
     return Transfer(
         model,
         tokenizer,
+        output_tokenizer,
         strategy,
         alignment,
         source,
@@ -147,11 +174,11 @@ def transfer(
     )
 
 
-def _options(config: TransferOptions | Mapping[str, Any] | None) -> tuple[str, str, int]:
-    """Strategy, bias alignment and seed, checked before any work is done."""
-    names = ("initialisation", "bias_alignment", "seed")
+def _options(config: TransferOptions | Mapping[str, Any] | None) -> tuple[str, str, str, int]:
+    """Strategy, bias alignment, part and seed, checked before any work is done."""
+    names = ("initialisation", "bias_alignment", "part", "seed")
     defaults = TransferOptions()
-    values = {"seed": DEFAULT_SEED, **{n: getattr(defaults, n) for n in names[:2]}}
+    values = {"seed": DEFAULT_SEED, **{n: getattr(defaults, n) for n in names[:3]}}
     if isinstance(config, Mapping):
         if unknown := sorted(set(config) - set(names)):
             raise LexigraftError(
@@ -165,7 +192,9 @@ def _options(config: TransferOptions | Mapping[str, Any] | None) -> tuple[str, s
         raise LexigraftError(
             f"bias_alignment: {values['bias_alignment']!r} is not one of {', '.join(allowed)}"
         )
-    return values["initialisation"], values["bias_alignment"], values["seed"]
+    if values["part"] not in (parts := ("vocabulary", "head")):
+        raise LexigraftError(f"part: {values['part']!r} is not one of {', '.join(parts)}")
+    return values["initialisation"], values["bias_alignment"], values["part"], values["seed"]
 
 
 def _embeddings_of(model: PreTrainedModel | None) -> torch.Tensor | None:

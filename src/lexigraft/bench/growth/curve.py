@@ -27,8 +27,9 @@ class Curve:
     """The arguments that stay."""
     values: Mapping[Sizes, tuple[int, ...]]
     """Of the argument that grows, in rising order, three or more."""
-    in_process: bool = True
-    """Whether the work is done by the process that measures, whose memory is counted."""
+    with_memory: bool = True
+    """Whether peak memory means something: not where another process does the work, nor for small
+    Python objects, whose memory their allocator keeps from an earlier call."""
 
     def describe(self, sizes: Sizes) -> str:
         """The title, with the arguments that stay."""

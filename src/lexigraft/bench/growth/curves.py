@@ -75,6 +75,7 @@ CURVES = (
         prepare=planning.ours,
         fixed={"full": {}, "small": {}},
         values={"full": (10, 100, 1_000, 10_000), "small": (10, 40, 100)},
+        with_memory=False,
     ),
     Curve(
         name="growth-snakemake",
@@ -84,7 +85,7 @@ CURVES = (
         prepare=planning.snakemake,
         fixed={"full": {}, "small": {}},
         values={"full": (10, 100, 1_000, 10_000), "small": (10, 40, 100)},
-        in_process=False,
+        with_memory=False,
     ),
 )
 

@@ -25,7 +25,7 @@ class Point:
     seconds: Sequence[float]
     """Wall time of each call."""
     memory: Peak | None
-    """None where another process does the work."""
+    """None where it would mean nothing."""
 
     @property
     def median_seconds(self) -> float:
@@ -77,7 +77,7 @@ def measure_growth(curve: Curve, sizes: Sizes, calls: int, threads: int) -> Grow
             module = "lexigraft.bench.growth.worker"
             with worker(module, words, label, threads, Path(folder)) as process:
                 process.ask("time")
-                memory = Peak(**process.ask("memory")) if curve.in_process else None
+                memory = Peak(**process.ask("memory")) if curve.with_memory else None
                 seconds = [process.ask("time")["seconds"] for _ in range(calls)]
         points.append(Point(value, seconds, memory))
     return Grown(curve, sizes, points)
