@@ -36,6 +36,7 @@ rule headline:
 
 include: "workflow/rules/corpus.smk"
 include: "workflow/rules/backbone.smk"
+include: "workflow/rules/vocabulary.smk"
 include: "workflow/rules/transfer.smk"
 include: "workflow/rules/mlm.smk"
 include: "workflow/rules/calibrate.smk"

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import numpy as np
@@ -94,3 +95,19 @@ def test_sets_that_differ_are_refused(tmp_path: Path):
     write_values(tmp_path, "y-1", {"b": [0.5]})
     with pytest.raises(LexigraftError, match="allowed: the same sets"):
         compare(row("x"), row("y", ("b",)), NDCG, Results(tmp_path))
+
+
+def test_a_measure_without_chance_is_decided_by_any_difference(tmp_path: Path):
+    for name, rates in (("x-1", (1.5, 1.3)), ("y-1", (1.4, 1.3)), ("y-2", (1.4, 1.3))):
+        folder = tmp_path / "evaluate" / name
+        folder.mkdir(parents=True)
+        sets = {a_set: {"fragmentation": v} for a_set, v in zip("ab", rates, strict=True)}
+        (folder / "metrics.json").write_text(json.dumps({"sets": sets}))
+    column = parse_column("zero_shot.fragmentation")
+    sets = ("a", "b")
+    found = compare(row("x", sets), row("y", sets, seeds=2), column, Results(tmp_path))
+    assert found.difference == pytest.approx(0.05)
+    assert found.pairs.by_set() == pytest.approx({"a": 0.1, "b": 0.0})
+    assert (found.p, found.sign, found.detectable(0.05)) == (0.0, 1, 0.0)
+    same = compare(row("y", sets), row("y", sets), column, Results(tmp_path))
+    assert (same.p, same.difference, same.sign) == (1.0, 0.0, 0)

@@ -284,3 +284,28 @@ def test_table_6_is_whole_and_calibrates_every_row(root: Path):
     for row in rows:
         if row.id in table3:
             assert row.deltas == table3[row.id]
+
+
+TABLE_9 = """
+50k_own 1.36 0.526 0.081 1.33 0.271 0.031
+10k     1.53 0.690 0.010 1.49 0.412 0.016
+20k     1.40 0.720 0.039 1.38 0.342 0.023
+30k     1.35 0.688 0.025 1.33 0.329 0.011
+40k     1.32 0.756 0.033 1.31 0.322 0.045
+50k     1.30 0.737 0.026 1.30 0.307 0.021
+"""
+
+
+def test_table_9_is_whole(root: Path):
+    rows = load_experiment(root, "table9").rows
+    ours = [row for row in rows if row.id != "domain-modernbert-calibrated"]
+    for row, line in zip(ours, TABLE_9.strip().splitlines(), strict=True):
+        size, *texts = line.split()
+        a, first, first_spread, b, second, second_spread = map(float, texts)
+        assert row.reported == pytest.approx((a, 100 * first, b, 100 * second))
+        assert row.reported_spread[::2] == (None, None)
+        assert row.reported_spread[1::2] == pytest.approx((100 * first_spread, 100 * second_spread))
+        assert row.seeds == "many"
+        if "own" not in size:
+            assert row.deltas["vocabulary.size"] == 1000 * int(size.rstrip("k"))
+            assert row.deltas["transfer.initialisation"] == "subtoken"

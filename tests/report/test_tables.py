@@ -40,6 +40,20 @@ def test_five_seeds_give_the_mean_and_deviation_of_the_papers_table_10(tmp_path:
     assert cell.ours == pytest.approx(52.38, abs=0.005)
 
 
+def test_what_no_seed_can_change_has_no_spread_and_no_best(tmp_path: Path):
+    rows = []
+    for name, rate in (("small", 1.534), ("large", 1.296)):
+        evaluations = {}
+        for seed in (1, 2):
+            write_evaluation(tmp_path, f"{name}-{seed}", {"chem": {"fragmentation": rate}})
+            evaluations[seed] = {"domain_a": ((f"{name}-{seed}", "chem"),)}
+        rows.append(PlannedRow(id=name, label=name, evaluations=evaluations))
+    columns = ("domain_a.fragmentation",)
+    table = build_table(PlannedExperiment("t9", "", {}, columns, tuple(rows), "paper"), tmp_path)
+    assert [row.cells[0].printed("ours") for row in table.rows] == [("1.53", ""), ("1.30", "")]
+    assert not any(row.cells[0].bold for row in table.rows)
+
+
 def test_the_best_of_a_group_and_of_all_are_marked_for_each_side(
     experiment: PlannedExperiment, results: Path
 ):

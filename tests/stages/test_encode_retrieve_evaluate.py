@@ -297,6 +297,19 @@ def test_documents_in_fewer_bytes(collection: Path, tmp_path: Path, head: str) -
     assert small["recall@1000"] == whole["recall@1000"]
 
 
+def test_fragmentation_is_of_whole_texts_under_the_encoders_tokenizer(
+    collection: Path, tmp_path: Path
+) -> None:
+    # 40 documents of 3 words and 5 queries of 6 in all, a token each; in the other set one more
+    # document of 21 words, the last of three tokens, which is longer than the encoder's 16.
+    corpus = collection / "sets" / "two" / "corpus.jsonl"
+    text = "w3 " * 20 + "w7-w9"
+    corpus.write_text(f'{corpus.read_text()}\n{{"_id": "new", "title": "", "text": "{text}"}}')
+    found = run_stages(save_model(tmp_path / "model"), collection, tmp_path)
+    assert found["one"]["fragmentation"] == 1.0
+    assert found["two"]["fragmentation"] == (120 + 6 + 23) / (120 + 6 + 21)
+
+
 def test_by_hand_gives_what_the_stages_give(collection: Path, tmp_path: Path) -> None:
     model = save_model(tmp_path / "model")
     staged = run_stages(model, collection, tmp_path)["one"]

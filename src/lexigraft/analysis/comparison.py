@@ -7,7 +7,8 @@ number of queries), of per-query values that are averaged over a row's seeds. Tw
 - over seeds, where a row has several: Student's t with the pooled deviation. With a single seed on
   one side this asks whether that run is a plausible draw from the other's seeds.
 
-Both must be significant, so the p-value of the comparison is the greater one.
+Both must be significant, so the p-value of the comparison is the greater one. A measure without
+chance (`Column.certain`) needs no test: each set is one pair, and any difference is a real one.
 """
 
 import math
@@ -28,11 +29,14 @@ from lexigraft.specs.experiments import PlannedRow
 
 POWER = 0.8
 """Chance with which a true difference of the detectable size is found."""
+ROUNDING = 1e-9
+"""What a mean over seeds may be off by, though all are equal."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Values (N,) of the same queries under two rows, in the unit that is printed."""
+    """Values (N,) of the same queries (or of the same sets, where there is no chance) under two
+    rows, in the unit that is printed."""
 
     left: NDArray[np.float64]
     right: NDArray[np.float64]
@@ -62,6 +66,8 @@ class Comparison:
     """Standard error of the difference over seeds."""
     seeds_left: int
     seeds_right: int
+    certain: bool = False
+    """Whether there is no chance in the measure."""
 
     @property
     def p(self) -> float:
@@ -88,8 +94,10 @@ class Comparison:
         """The smallest difference that a two-sided test at `level` finds with probability `POWER`.
 
         Quantiles of level and power times the standard error, over queries and over seeds; the
-        greater of both, as both tests decide.
+        greater of both, as both tests decide. 0 where there is no chance.
         """
+        if self.certain:
+            return 0.0
         found = minimum_detectable_difference(
             self.pairs.left, self.pairs.right, self.pairs.sets, level=level, power=POWER
         )
@@ -109,6 +117,19 @@ def compare(
         LexigraftError: the rows' sets or judged queries differ, or a result is missing.
     """
     pairs = _pairs(left, right, column, results)
+    if column.certain:
+        difference = statistics.fmean((pairs.left - pairs.right).tolist())
+        return Comparison(
+            pairs=pairs,
+            difference=difference,
+            offset=offset,
+            p_queries=1.0 if math.isclose(difference, offset, abs_tol=ROUNDING) else 0.0,
+            p_seeds=None,
+            error_seeds=None,
+            seeds_left=len(left.evaluations),
+            seeds_right=len(right.evaluations),
+            certain=True,
+        )
     difference, p_queries = paired_test(pairs.left, pairs.right + offset, pairs.sets)
     samples = [_seed_values(row, column, results) for row in (left, right)]
     p_seeds, error_seeds = pooled_t(samples[0], samples[1], offset)
@@ -125,7 +146,8 @@ def compare(
 
 
 def per_query(row: PlannedRow, column: Column, results: Results) -> dict[str, dict[str, float]]:
-    """Set to query to the printed value, averaged over the row's seeds.
+    """Set to query to the printed value, averaged over the row's seeds; of a measure without
+    chance, set to its one value.
 
     Raises:
         LexigraftError: a result is missing, or seeds differ in their queries.
@@ -133,7 +155,7 @@ def per_query(row: PlannedRow, column: Column, results: Results) -> dict[str, di
     totals: dict[str, dict[str, float]] = {}
     for roles in row.evaluations.values():
         for identity, name in roles[column.role]:
-            values = results.per_query(identity, name, column.metric)
+            values = _of_queries(identity, name, column, results)
             total = totals.setdefault(name, dict.fromkeys(values, 0.0))
             if total.keys() != values.keys():
                 raise LexigraftError(
@@ -142,6 +164,15 @@ def per_query(row: PlannedRow, column: Column, results: Results) -> dict[str, di
             for query, value in values.items():
                 total[query] += column.factor * value / len(row.evaluations)
     return totals
+
+
+def _of_queries(identity: str, name: str, column: Column, results: Results) -> dict[str, float]:
+    if not column.certain:
+        return results.per_query(identity, name, column.metric)
+    value = results.value(identity, name, column.metric)
+    if value is None:
+        raise LexigraftError(f"{results.evaluation(identity)}: set {name!r}: no {column.metric}")
+    return {"": value}
 
 
 def pooled_t(

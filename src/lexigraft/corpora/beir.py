@@ -11,6 +11,7 @@ from typing import Any
 
 from lexigraft.corpora.collection import write_manifest
 from lexigraft.corpora.evaluation_set import fit, group_judgements, qrels_path
+from lexigraft.corpora.hub_beir import fetch_hub_set
 from lexigraft.corpora.records import (
     Document,
     Judgement,
@@ -77,7 +78,8 @@ def write_beir_collection(
     Args:
         out: empty folder.
         downloads: where archives are kept while the stage has not succeeded.
-        source: BEIR's name of the set; names the set of a folder too, where it is given.
+        source: BEIR's name of the set, or `owner/name` of the hub; names the set of a folder too,
+            where it is given.
         path: one's own folder; empty to download `source`.
         split: which qrels file judges.
         remove_self_match: see EvaluationSet; ArguAna and Quora have it without asking.
@@ -88,11 +90,18 @@ def write_beir_collection(
             fails, or a folder that cannot be read.
     """
     known = BENCHMARK.get(source, BenchmarkSet(""))
-    folder = Path(path) if path else download(source, downloads)
     name = beir_set_name(source, path)
+    revision: dict[str, Any] = {}
+    if path:
+        folder = Path(path)
+    elif "/" in source:
+        folder = downloads / name
+        revision = {"sources": {source: fetch_hub_set(source, split, folder)}}
+    else:
+        folder = download(source, downloads)
     self_match = remove_self_match or known.remove_self_match
     facts = copy_set(folder, out / "sets" / name, name, split, self_match, limit, copy=bool(path))
-    write_manifest(out, "beir", {name: facts})
+    write_manifest(out, "beir", {name: facts}, **revision)
 
 
 def copy_set(
@@ -168,7 +177,7 @@ def download(name: str, folder: Path) -> Path:
     if name not in BENCHMARK:
         raise LexigraftError(
             f"source {name!r} is no BEIR set; allowed are {', '.join(sorted(BENCHMARK))}, "
-            "or 'path' with a folder of your own"
+            "'owner/name' of the hub, or 'path' with a folder of your own"
         )
     folder.mkdir(parents=True, exist_ok=True)
     archive = folder / f"{name}.zip"

@@ -53,6 +53,22 @@ def rows(source: HubSet, revision: str) -> Iterator[Mapping[str, Any]]:
         raise LexigraftError(f"data set {source.repository!r}: {_reason(error)}") from None
 
 
+def splits(repository: str, configuration: str, revision: str) -> list[str]:
+    """Names of the splits of one configuration of a data set.
+
+    Raises:
+        LexigraftError: it cannot be reached or has no such configuration.
+    """
+    from datasets import get_dataset_split_names
+
+    try:
+        return list(get_dataset_split_names(repository, configuration, revision=revision))
+    except Exception as error:
+        raise LexigraftError(
+            f"data set {repository!r}, {configuration}: {_reason(error)}"
+        ) from None
+
+
 def fetch(repository: str, file: str, revision: str) -> Path:
     """One file of a data set, from the cache of the hub's client or downloaded into it.
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from lexigraft.specs.base import StageSpec
 from lexigraft.specs.columns import THEORY
 from lexigraft.specs.config import Scale
-from lexigraft.specs.options import DISTILLING
+from lexigraft.specs.options import DISTILLING, TRAINED
 from lexigraft.specs.run import Run
 from lexigraft.specs.stages import (
     CalibrateSpec,
@@ -19,6 +19,7 @@ from lexigraft.specs.stages import (
     TeacherSpec,
     TheorySpec,
     TransferSpec,
+    VocabularySpec,
 )
 
 Spec = TypeVar("Spec", bound=StageSpec)
@@ -29,6 +30,7 @@ class Chain:
 
     def __init__(self, run: Run, scale: Scale, stages: dict[str, StageSpec]) -> None:
         self.run, self.scale, self.stages = run, scale, stages
+        self.training, self.text = scale.part(run)
 
     def evaluations(self, roles: tuple[str, ...]) -> dict[str, tuple[tuple[str, str], ...]]:
         """Role to (id of the evaluate or theory stage, set), for the roles that a table's columns
@@ -64,20 +66,30 @@ class Chain:
             self._collection(self.scale.text)
         return self._add(spec)
 
+    def _target(self, text: str) -> StageSpec:
+        """What a transfer takes its vocabulary from: a backbone, or a tokenizer trained on text."""
+        run = self.run
+        if run.target != TRAINED:
+            return self._backbone(run.target)
+        options = run.vocabulary
+        words = [options.tokenizer, *(["uncased"] if options.lowercase else []), str(options.size)]
+        return self._add(VocabularySpec(name="-".join(words), text=text, **_options(options)))
+
     def _adapted(self) -> StageSpec:
         """The masked language model that is fine-tuned."""
         run, model = self.run, self._backbone(self.run.backbone)
-        text = self._collection(self.scale.text).id
+        text = self._collection(self.text).id
         if run.target:
+            target = self._target(text)
             options = _options(run.transfer)
             if run.transfer.initialisation.startswith("random"):
                 options["seed"] = run.seed
             moved = model.name + ("-head" if run.transfer.part == "head" else "")
             model = self._add(
                 TransferSpec(
-                    name=f"{moved}-to-{run.target}-{run.transfer.initialisation}",
+                    name=f"{moved}-to-{target.name}-{run.transfer.initialisation}",
                     source=model.id,
-                    target=self._backbone(run.target).id,
+                    target=target.id,
                     text=text,
                     **options,
                 )
@@ -110,7 +122,7 @@ class Chain:
         run, model = self.run, self._adapted()
         if not run.finetuned:
             return model
-        corpus = self._collection(self.scale.training)
+        corpus = self._collection(self.training)
         teacher = self._teacher(corpus.id) if run.finetune.objective in DISTILLING else ""
         words = [model.name.removesuffix(self._seed_mark()), run.finetune.head]
         words += ["lowercase"] if run.finetune.lowercase else []

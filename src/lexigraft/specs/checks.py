@@ -2,8 +2,8 @@
 
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.config import Scale
-from lexigraft.specs.options import DISTILLING, ENGINE_OPTIONS
-from lexigraft.specs.ranges import head_problem, run_problem, value
+from lexigraft.specs.options import DISTILLING, ENGINE_OPTIONS, TRAINED
+from lexigraft.specs.ranges import head_problem, run_problem, value, vocabulary_problem
 from lexigraft.specs.run import Run
 
 
@@ -22,7 +22,7 @@ def check_run(run: Run, scale: Scale, where: str) -> None:
 
 def _names(run: Run, scale: Scale) -> str:
     needed = {"backbone": run.backbone}
-    if run.target:
+    if run.target not in ("", TRAINED):
         needed["target"] = run.target
     if run.finetune.objective in DISTILLING and "dense" in run.teacher.method:
         needed["teacher_backbone"] = run.teacher_backbone
@@ -31,7 +31,10 @@ def _names(run: Run, scale: Scale) -> str:
     for field, name in needed.items():
         if name not in scale.backbones:
             known = ", ".join(scale.backbones)
+            known += f", {TRAINED}" if field == "target" else ""
             return f"{field}: found {name!r}; allowed at scale {scale.name}: {known}"
+    if run.domain and scale.domain is None:
+        return f"domain: found true; the scale {scale.name} has no domain"
     return ""
 
 
@@ -46,6 +49,13 @@ def _combination(run: Run) -> str:
         return "retrieve.engine: seismic searches sparse vectors; a dense head needs exact"
     if problem := head_problem(run.finetune):
         return f"finetune.{problem}"
+    if problem := vocabulary_problem(run.vocabulary):
+        return f"vocabulary.{problem}"
+    if run.target == TRAINED and run.transfer.initialisation == "semantic":
+        return (
+            f"transfer.initialisation: found 'semantic'; a vocabulary that is {TRAINED} has no "
+            "embeddings; allowed: subtoken, mean, random_new, random_all"
+        )
     if run.target == run.backbone:
         return f"target: found {run.target!r}, the backbone itself; allowed: another vocabulary"
     if run.finetune.objective in DISTILLING and run.finetune.negatives < 1:
@@ -79,11 +89,19 @@ def _head_only(run: Run) -> str:
         return "mlm.trains: found 'head'; it needs an output vocabulary (transfer.part: head)"
     if objective == "sap" and not run.target:
         return "mlm.objective: found 'sap'; it needs a target, whose terms the teacher shares"
+    if objective == "sap" and run.target == TRAINED and not run.sap_teacher:
+        return f"mlm.objective: found 'sap'; with target {TRAINED} it needs a sap_teacher"
     return ""
 
 
 def _unread(run: Run, scale: Scale) -> str:
-    """An option of another engine than the one that searches; a scale may state it for its rows."""
+    """An option of a vocabulary that is not trained, or of another engine than the one that
+    searches; a scale may state either for its rows."""
+    if (
+        run.target != TRAINED
+        and run.vocabulary != scale.run_with({"domain": run.domain}).vocabulary
+    ):
+        return f"vocabulary: read with target {TRAINED!r} only, the target is {run.target!r}"
     engine = run.retrieve.engine
     for reader, names in ENGINE_OPTIONS.items():
         for name in names:

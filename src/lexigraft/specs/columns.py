@@ -5,8 +5,15 @@ from dataclasses import dataclass, replace
 
 from lexigraft.errors import LexigraftError
 
-ROLES = {"zero_shot": "Zero-shot", "in_domain": "In-domain", "dl19": "DL-19"}
-"""Roles of evaluation sets: BEIR, MS MARCO dev and TREC-DL 2019 at paper scale."""
+ROLES = {
+    "zero_shot": "Zero-shot",
+    "in_domain": "In-domain",
+    "dl19": "DL-19",
+    "domain_a": "Domain A",
+    "domain_b": "Domain B",
+}
+"""Roles of evaluation sets: BEIR, MS MARCO dev, TREC-DL 2019, ChemHotpotQA and ChemNQ at paper
+scale."""
 THEORY = "theory"
 """What the theory stage measures on the in-domain sets, in the place of a role."""
 HEADINGS = {**ROLES, THEORY: "Section 3"}
@@ -17,12 +24,15 @@ EFFICIENCY = {
     "query_length": ("Query length", 1),
     "flops": ("FLOPS", 2),
     "document_bytes": ("Bytes a document", 0),
+    "fragmentation": ("Tokens a word", 2),
 }
 """Measures printed as they are, with their decimals. No value of these is the best one: a collapsed
 model can be the shortest."""
 ENGINE = {"engine_recall": "Found of exact", "engine_recall@10": "Found of exact@10"}
 """What an approximate search engine finds of exact search's hits, in hundredths; a property of the
 engine and not of the model, so no value is the best one. None for an exact engine."""
+CERTAIN = ("fragmentation",)
+"""Measures without chance, which tokenizer and texts alone decide: any difference is a real one."""
 LOW_RECALL = 0.97
 """Below this an approximate engine's rankings say as much about the engine as about the model."""
 
@@ -57,6 +67,11 @@ class Column:
     """Whether the highest value is marked as the best."""
     only: str = ""
     """The one set of the role that it is about; empty for the mean over all."""
+
+    @property
+    def certain(self) -> bool:
+        """Whether there is no chance in the measure, so that a difference needs no test."""
+        return self.metric in CERTAIN
 
     @property
     def role_heading(self) -> str:

@@ -11,11 +11,22 @@ from lexigraft.specs.base import StageSpec
 from lexigraft.specs.columns import ROLES
 from lexigraft.specs.documents import check, read_document, schema
 from lexigraft.specs.experiments import experiment_names
+from lexigraft.specs.options import TRAINED
 from lexigraft.specs.ranges import check_fields, out_of_range, run_problem
 from lexigraft.specs.run import Run, as_type, with_deltas
 from lexigraft.specs.stages import BackboneSpec, CorpusSpec
 
 Spec = TypeVar("Spec", bound=StageSpec)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """What runs with `domain: true` have instead of the scale's general collections."""
+
+    training: str
+    text: str
+    deltas: Mapping[str, Any]
+    """On the scale's run."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,22 @@ class Scale:
     backbones: Mapping[str, BackboneSpec]
     evaluation: Mapping[str, tuple[str, ...]]
     """Role to `collection/set` names."""
+    domain: Domain | None = None
+
+    def run_with(self, deltas: Mapping[str, Any]) -> Run:
+        """The scale's run, its domain's deltas for a run of the domain, then the given ones.
+
+        Raises:
+            LexigraftError: a name that is no axis.
+        """
+        own = self.domain.deltas if self.domain and deltas.get("domain") else {}
+        return with_deltas(self.run, {**own, **deltas})
+
+    def part(self, run: Run) -> tuple[str, str]:
+        """Collections that a run takes its training pairs and its text from."""
+        if run.domain and self.domain:
+            return self.domain.training, self.domain.text
+        return self.training, self.text
 
 
 @dataclass(frozen=True)
@@ -142,22 +169,30 @@ def load_scale(root: Path, name: str) -> Scale:
         for key, options in document["collections"].items()
     }
     text = document["text"]
-    for key in ("training", "text"):
-        if document[key] not in collections:
+    domain = document.get("domain")
+    named = {key: document[key] for key in ("training", "text")}
+    named |= {f"domain.{key}": domain[key] for key in named if domain}
+    for key, chosen in named.items():
+        if chosen not in collections:
             raise LexigraftError(
-                f"{path}: {key}: found {document[key]!r}; allowed: {', '.join(collections)}"
+                f"{path}: {key}: found {chosen!r}; allowed: {', '.join(collections)}"
             )
+    if TRAINED in document["backbones"]:
+        raise LexigraftError(f"{path}: backbones: {TRAINED!r} names a vocabulary, not a backbone")
     _refuse_unknown_sets(path, document["evaluation"], collections)
-    if "seed" in document.get("run", {}):
-        raise LexigraftError(f"{path}: run.seed: a scale states its seeds under 'seeds'")
+    runs = {"run": document.get("run", {}), "domain.run": (domain or {}).get("run", {})}
+    for key, deltas in runs.items():
+        if "seed" in deltas:
+            raise LexigraftError(f"{path}: {key}.seed: a scale states its seeds under 'seeds'")
     for key, seeds in document["seeds"].items():
         if problem := next(filter(None, (out_of_range("seed", seed) for seed in seeds)), ""):
             raise LexigraftError(f"{path}: seeds.{key}: {problem}")
         if len(set(seeds)) < len(seeds):
             raise LexigraftError(f"{path}: seeds.{key}: found {seeds}; allowed: each seed once")
-    run = with_deltas(Run(), document.get("run", {}))
-    if problem := run_problem(run):
-        raise LexigraftError(f"{path}: run: {problem}")
+    run = with_deltas(Run(), runs["run"])
+    for key, found in (("run", run), ("domain.run", with_deltas(run, runs["domain.run"]))):
+        if problem := run_problem(found):
+            raise LexigraftError(f"{path}: {key}: {problem}")
     return Scale(
         name=name,
         title=document["title"],
@@ -173,6 +208,7 @@ def load_scale(root: Path, name: str) -> Scale:
             for key, options in document["backbones"].items()
         },
         evaluation={role: tuple(document["evaluation"].get(role, ())) for role in ROLES},
+        domain=Domain(domain["training"], domain["text"], runs["domain.run"]) if domain else None,
     )
 
 

@@ -244,3 +244,19 @@ class TheoryOptions:
     """L: Lipschitz constant of the loss."""
     failure_probability: float = 0.05
     """delta: the bound may fail with this probability."""
+
+
+TRAINED = "trained"
+"""Target of a run whose vocabulary is trained on its own text, by `VocabularyOptions`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabularyOptions:
+    """Options of the `vocabulary` stage; the defaults are those of section 6.6."""
+
+    tokenizer: Literal["wordpiece", "byte_bpe"] = "byte_bpe"
+    """Kind of tokenizer to train."""
+    lowercase: bool = True
+    """Whether it lower-cases and strips accents, as BERT-uncased does."""
+    size: int = 30000
+    """Entries, special tokens included; fewer where the text has no more pairs to merge."""

@@ -25,7 +25,7 @@ from lexigraft.specs.experiments import (
 )
 from lexigraft.specs.neighbours import PlannedNeighbours
 from lexigraft.specs.options import DISTILLING
-from lexigraft.specs.run import Run, with_deltas
+from lexigraft.specs.run import Run
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def _planned(
     facts: dict[str, Any] = {}
     where = f"{experiment.path}: row {row.id!r}"
     deltas = row.deltas_at(config.scale.name)
-    run = with_deltas(config.scale.run, deltas)
+    run = config.scale.run_with(deltas)
     if row.cited and run.backbone not in config.scale.backbones:
         facts = {"missing": run.backbone}
     elif row.deltas is not None:
@@ -277,7 +277,7 @@ def _refuse_two_meanings(experiments: Iterable[Experiment], scale: Scale) -> Non
         for row in experiment.rows:
             if row.deltas is None:
                 continue
-            found = with_deltas(scale.run, row.deltas_at(scale.name))
+            found = scale.run_with(row.deltas_at(scale.name))
             before, path = seen.setdefault(row.id, (found, experiment.path))
             if before != found:
                 raise LexigraftError(

@@ -8,9 +8,9 @@ from typing import Any
 
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.base import StageSpec
-from lexigraft.specs.options import FinetuneOptions
+from lexigraft.specs.options import FinetuneOptions, VocabularyOptions
 from lexigraft.specs.run import Run, axis_types
-from lexigraft.specs.stages import BackboneSpec
+from lexigraft.specs.stages import BackboneSpec, VocabularySpec
 
 SHARES = ("mask_probability", "rate")
 UP_TO_ONE = ("b", "heap_factor")
@@ -95,6 +95,14 @@ def head_problem(options: FinetuneOptions) -> str:
     return ""
 
 
+def vocabulary_problem(options: VocabularyOptions) -> str:
+    """A vocabulary to train that cannot hold its alphabet; empty if there is none."""
+    smallest = SMALLEST_VOCABULARY[options.tokenizer]
+    if options.size < smallest:
+        return f"size: found {options.size}; allowed: {smallest} or more with {options.tokenizer}"
+    return ""
+
+
 def run_problem(run: Run) -> str:
     """The first axis of a run that is out of range, and what is wrong; empty if none is."""
     for axis in axis_types():
@@ -138,6 +146,9 @@ def _problems(spec: StageSpec) -> Iterator[tuple[str, str]]:
             yield field.name, problem
     if isinstance(spec, BackboneSpec) and spec.origin == "pretrain":
         yield from _misfits(spec)
+    if isinstance(spec, VocabularySpec) and (problem := vocabulary_problem(spec)):
+        name, _, told = problem.partition(": ")
+        yield name, told
 
 
 def _misfits(spec: BackboneSpec) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ from lexigraft.specs.options import (
     TeacherOptions,
     TheoryOptions,
     TransferOptions,
+    VocabularyOptions,
 )
 
 
@@ -31,7 +32,8 @@ class Run:
     backbone: str = "bert-uncased"
     """Name of a backbone of the scale."""
     target: str = ""
-    """Backbone whose vocabulary the model is moved to; empty keeps its own."""
+    """Backbone whose vocabulary the model is moved to; `trained` for one that is trained on the
+    run's own text; empty keeps its own."""
     adapted: bool = False
     """Whether the masked-language-model stage runs."""
     calibrated: bool = False
@@ -54,6 +56,10 @@ class Run:
     retrieve: RetrieveOptions = field(default_factory=RetrieveOptions)
     evaluate: EvaluateOptions = field(default_factory=EvaluateOptions)
     theory: TheoryOptions = field(default_factory=TheoryOptions)
+    domain: bool = False
+    """Whether text and training pairs are those of the scale's domain instead of its general ones;
+    the backbone's own pre-training stays general."""
+    vocabulary: VocabularyOptions = field(default_factory=VocabularyOptions)
 
     @property
     def lexical(self) -> bool:

@@ -15,6 +15,7 @@ from lexigraft.specs.options import (
     TeacherOptions,
     TheoryOptions,
     TransferOptions,
+    VocabularyOptions,
 )
 
 IN_DOMAIN = "in-domain"
@@ -28,13 +29,14 @@ class CorpusSpec(StageSpec):
     """A collection: training text and pairs, evaluation sets, or both, as BEIR folders."""
 
     stage = "corpus"
-    kind: Literal["docstrings", "beir", "msmarco", "text"] = "docstrings"
+    kind: Literal["docstrings", "beir", "msmarco", "text", "pairs"] = "docstrings"
     """docstrings: embedded; beir: a BEIR set; msmarco: training triplets, dev, TREC-DL; text: plain
-    text for masked-language-model adaptation."""
+    text for masked-language-model adaptation; pairs: a table of queries and their documents."""
     source: str = ""
-    """Which BEIR set, or which text data set of the hub; empty for the other kinds."""
+    """Which BEIR set (of the benchmark, or `owner/name` of the hub), or which data set of the hub;
+    empty for the other kinds."""
     path: str = ""
-    """A BEIR folder on disk to read instead of downloading."""
+    """A BEIR folder, text files or a table of pairs on disk to read instead of downloading."""
     split: str = "test"
     """Which qrels of a BEIR folder judge it."""
     remove_self_match: bool = False
@@ -53,7 +55,11 @@ class CorpusSpec(StageSpec):
     limit: int = 0
     """At most so many training pairs and documents in each set; 0 for all."""
     seed: int = 42
-    """Which queries are held out."""
+    """Which queries are held out, or which rows of a table of pairs are drawn."""
+    query_column: str = "query"
+    """Column of a table of pairs that holds the query."""
+    document_column: str = "document"
+    """Column of a table of pairs that holds its document."""
 
     def set_names(self) -> tuple[str, ...]:
         """Names of the evaluation sets that the collection has."""
@@ -66,7 +72,10 @@ class CorpusSpec(StageSpec):
 
 
 def beir_set_name(source: str, path: str) -> str:
-    """Name of the one evaluation set of a BEIR collection: the source's, else the folder's."""
+    """Name of the one evaluation set of a BEIR collection: the source's (without its owner on the
+    hub), else the folder's."""
+    if "/" in source:
+        return slug(source.split("/")[-1])
     return source or slug(Path(path).resolve().name)
 
 
@@ -245,6 +254,15 @@ class TheorySpec(TheoryOptions, StageSpec):
     """Which pairs, and the signs."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class VocabularySpec(VocabularyOptions, StageSpec):
+    """A vocabulary without a model: a tokenizer trained on a collection's text."""
+
+    stage = "vocabulary"
+    text: str = reads("collection")
+    """Collection whose training text it is trained on."""
+
+
 STAGES: dict[str, type[StageSpec]] = {
     spec.stage: spec
     for spec in (
@@ -259,5 +277,6 @@ STAGES: dict[str, type[StageSpec]] = {
         RetrieveSpec,
         EvaluateSpec,
         TheorySpec,
+        VocabularySpec,
     )
 }

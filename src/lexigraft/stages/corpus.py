@@ -3,6 +3,7 @@
 from lexigraft.corpora.beir import write_beir_collection
 from lexigraft.corpora.docstrings import DocstringOptions, write_docstring_collection
 from lexigraft.corpora.msmarco import write_msmarco_collection
+from lexigraft.corpora.pair_tables import write_pair_collection
 from lexigraft.corpora.text import write_text_collection
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.stages import CorpusSpec
@@ -42,7 +43,17 @@ def run(spec: CorpusSpec, job: Job) -> None:
         )
     elif spec.kind == "text":
         write_text_collection(job.out, source=spec.source, path=spec.path, limit=spec.limit)
+    elif spec.kind == "pairs":
+        write_pair_collection(
+            job.out,
+            source=spec.source,
+            path=spec.path,
+            query_column=spec.query_column,
+            document_column=spec.document_column,
+            limit=spec.limit,
+            seed=spec.seed,
+        )
     else:
         raise LexigraftError(
-            f"kind {spec.kind!r} found, allowed are docstrings, beir, msmarco and text"
+            f"kind {spec.kind!r} found, allowed are docstrings, beir, msmarco, text and pairs"
         )

@@ -21,10 +21,13 @@ from lexigraft.retrieval.vectors import Vectors
 from lexigraft.specs.options import Values
 from lexigraft.specs.stages import EncodeSpec
 from lexigraft.stages.job import Job
+from lexigraft.vocabulary.fragmentation import fragmentation
 
 log = logging.getLogger(__name__)
 HEALTH_TEXTS = 512
 """Documents, evenly spread over the set, whose vectors are judged."""
+FRAGMENTED_TEXTS = 10_000
+"""Documents, evenly spread over the set, whose tokens are counted beside those of all queries."""
 
 
 def run(spec: EncodeSpec, job: Job) -> None:
@@ -64,8 +67,9 @@ def encode_set(
     document_length and query_length there are mean active terms, flops is
     `lexigraft.evaluation.flops`; all three are None for a dense encoder. `health` judges documents,
     `query_health` queries, document_bytes is the mean size of a document's vector on disk. All are
-    of the vectors as they are stored. `values` is for documents: queries are encoded when they are
-    asked, not stored.
+    of the vectors as they are stored. `fragmentation` is that of whole documents (at most 10,000)
+    and queries under the encoder's tokenizer. `values` is for documents: queries are encoded when
+    they are asked, not stored.
     """
     label = evaluation_set.name
     documents = encode_to_disk(
@@ -88,6 +92,9 @@ def encode_set(
         description=f"encode {label} queries",
     )
     measured = measure(queries, documents)
+    texts = _spread(list(evaluation_set.documents.values()), FRAGMENTED_TEXTS)
+    texts += evaluation_set.queries.values()
+    measured["fragmentation"] = fragmentation(encoder.tokenizer, texts)
     for kind, key in (("documents", "health"), ("queries", "query_health")):
         if measured[key]["verdict"] != "healthy":
             log.warning("%s, %s: %s", label, kind, describe_health(measured[key]))
@@ -128,6 +135,12 @@ def _activity(vectors: Vectors) -> Activity:
     for shard in vectors.shards():
         activity.add(shard)
     return activity
+
+
+def _spread(texts: list[str], count: int) -> list[str]:
+    """At most so many, at even distances."""
+    places = np.linspace(0, len(texts) - 1, min(count, len(texts))).astype(np.int64)
+    return [texts[place] for place in places.tolist()]
 
 
 def _health(vectors: Vectors) -> Health:

@@ -23,6 +23,7 @@ MEASURED = (
     "query_length",
     "flops",
     "document_bytes",
+    "fragmentation",
     "health",
     "query_health",
     "engine_recall",

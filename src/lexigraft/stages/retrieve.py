@@ -17,6 +17,7 @@ MEASURED = (
     "query_length",
     "flops",
     "document_bytes",
+    "fragmentation",
     "health",
     "query_health",
 )

@@ -6,6 +6,7 @@ a WordPiece vocabulary, ` heat` (word-initial) against `heat` in a byte-level on
 """
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Literal
 
 from tokenizers import (
@@ -61,13 +62,15 @@ def train_tokenizer(
     Raises:
         LexigraftError: there is no text, or `size` is too small for the alphabet.
     """
-    texts = list(texts)
-    if not any(text.strip() for text in texts):
+    stream = (text for text in texts if text.strip())
+    first = next(stream, None)
+    if first is None:
         raise LexigraftError("tokenizer training: no text found, the collection is empty")
+    texts = chain([first], stream)
     names = SPECIALS[specials]
     tokens = [names[role] for role in ORDER[specials]]
     if kind == "wordpiece":
-        trained = _train_wordpiece(lowercase, size, texts, tokens, names["unk_token"])
+        trained = _train_wordpiece(lowercase, size, list(texts), tokens, names["unk_token"])
     elif kind == "byte_bpe":
         trained = _train_byte_bpe(lowercase, size, texts, tokens, specials)
     else:
@@ -131,7 +134,7 @@ def _wordpiece_alphabet(tokenizer: Tokenizer, texts: list[str]) -> list[str]:
 
 
 def _train_byte_bpe(
-    lowercase: bool, size: int, texts: list[str], tokens: list[str], specials: str
+    lowercase: bool, size: int, texts: Iterable[str], tokens: list[str], specials: str
 ) -> Tokenizer:
     tokenizer = Tokenizer(models.BPE())
     if lowercase:
