@@ -207,7 +207,7 @@ def _planned_neighbours(
     if stated is None:
         return None
     where = f"{experiment.path}: neighbours.run"
-    run = with_deltas(scale.run, stated.deltas_at(scale.name))
+    run = scale.run_with(stated.deltas_at(scale.name))
     check_run(run, scale, where)
     if not run.target:
         known = ", ".join(scale.backbones)
