@@ -43,6 +43,7 @@ def read(out: Path, part: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")
 def test_everything_is_checked_and_timed(tmp_path: Path) -> None:
     out = tmp_path / "report"
     for seconds in (0, 600):  # The second run takes the place of the first.
@@ -182,6 +183,7 @@ def test_a_way_without_kernels_has_none() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")
 @pytest.mark.skipif(which("gcc") is None, reason="torch.compile needs a C++ compiler here: gcc")
 def test_the_plain_formula_is_compiled() -> None:
     material = speed_material(Shape(2, 8, 16, 40), 8, FLOAT32, CPU)
@@ -196,6 +198,7 @@ def test_the_plain_formula_is_compiled() -> None:
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] >= 1
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")
 def test_a_way_that_does_not_compile_is_told() -> None:
     def broken() -> None:
         raise TorchDynamoException("no compiler\nand more lines")

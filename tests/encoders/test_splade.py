@@ -207,6 +207,40 @@ def test_rounding_hides_no_active_entry(scale: float) -> None:
     torch.testing.assert_close(found, expected, rtol=0, atol=float(hair) * 4)
 
 
+@pytest.mark.parametrize(("of_hidden", "of_weight"), [(1e-24, 1.0), (1.0, 1e-24), (1e18, 1e-24)])
+def test_numbers_whose_squares_vanish_are_not_lost(of_hidden: float, of_weight: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    hidden = torch.randn(2, 4, 32, generator=generator) * of_hidden
+    weight = torch.randn(104, 32, generator=generator) * of_weight
+    mask = torch.ones(2, 4, dtype=torch.bool)
+    found, position = splade_cpu._pool_screened(hidden, weight, None, mask, 0.0, True)
+    expected, first = splade_cpu._pool_packed(hidden, weight, None, mask, 0.0, True)
+    assert torch.equal(found > 0, expected > 0)
+    assert torch.equal(position[expected > 0], first[expected > 0])
+
+
+@pytest.mark.parametrize("pooling", ["max", "sum"])
+@pytest.mark.parametrize("shape", [(0, 3, 4), (2, 0, 4), (2, 3, 0)])
+def test_nothing_has_gradients_of_nothing(pooling: str, shape: tuple[int, int, int]) -> None:
+    texts, length, entries = shape
+    hidden = torch.ones(texts, length, 5, requires_grad=True)
+    weight = torch.ones(entries, 5, requires_grad=True)
+    rep = splade_pool(hidden, weight, None, torch.ones(texts, length), pooling=pooling)
+    assert rep.shape == (texts, entries)
+    rep.sum().backward()
+    assert hidden.grad is not None
+    assert weight.grad is not None
+    assert hidden.grad.shape == hidden.shape
+
+
+def test_autocast_leaves_double_precision_alone() -> None:
+    hidden, weight, bias = inputs()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rep = splade_pool(hidden, weight, bias, MASKS["right"])
+    assert rep.dtype == torch.float64
+    torch.testing.assert_close(rep, plain(hidden, weight, bias, MASKS["right"]))
+
+
 def test_rounding_rules_out_most_of_what_is_inactive() -> None:
     generator = torch.Generator().manual_seed(0)
     hidden = torch.randn(2, 64, 768, generator=generator)

@@ -122,3 +122,16 @@ def test_a_part_that_cannot_be_read_ends_the_search() -> None:
 
     with pytest.raises(OSError, match="gone"):
         search_matrices(sparse([[1.0]]), ["q"], parts(), ["a", "b", "c", "d"], 5)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.int64, np.float16])
+def test_dense_vectors_of_any_type_are_searched_as_float32(kind: type) -> None:
+    queries, documents = np.array([[1, 2]], kind), np.array([[1, 1], [3, 0]], kind)
+    hits = search_matrices(queries, ["q"], [documents], ["a", "b"], 10)
+    assert [found.tolist() for found in hits.documents] == [[0, 1]]
+    assert [scores.tolist() for scores in hits.scores] == [[3.0, 3.0]]
+
+
+def test_a_depth_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="depth is 0"):
+        search_matrices(np.eye(2), ["a", "b"], [np.eye(2)], ["x", "y"], 0)

@@ -1,6 +1,5 @@
 """Seismic behind our interface: its hits against exact search, and unlikely inputs."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -92,12 +91,6 @@ def test_parts_are_one_collection() -> None:
     parts = (documents[i : i + 90] for i in range(0, 500, 90))
     found = SeismicIndex(parts, ids, 100, ALL).search(queries, names, 10)
     assert found.run() == search(documents, ids, queries, names, 10).run()
-
-
-def test_a_graph_of_neighbours_may_be_larger_than_the_collection() -> None:
-    documents = sparse([[1.0, 0.5], [0.5, 1.0]])
-    index = SeismicIndex([documents], ["a", "b"], 2, replace(ALL, n_knn=5))
-    assert index.search(sparse([[1.0, 0.0]]), ["q"], 10).run() == {"q": ["a", "b"]}
 
 
 @pytest.mark.parametrize("rows", [0, 3])

@@ -124,7 +124,10 @@ def test_every_axis_of_a_run_can_be_stated_in_yaml() -> None:
         ({"retrieve.centroid_fraction": 0.0}, "found 0.0; allowed: above 0, up to 1"),
         ({"retrieve.summary_energy": 1.1}, "found 1.1; allowed: above 0, up to 1"),
         ({"retrieve.heap_factor": 1.1}, "retrieve.heap_factor: found 1.1; allowed: 0 to 1"),
-        ({"retrieve.n_knn": -1}, "retrieve.n_knn: found -1; allowed: 0 or more"),
+        (
+            {"retrieve.n_postings": 2**40},
+            "retrieve.n_postings: found 1099511627776; allowed: at most",
+        ),
         ({"retrieve.b": 1.5}, "retrieve.b: found 1.5; allowed: 0 to 1"),
         ({"retrieve.k1": -0.1}, "retrieve.k1: found -0.1; allowed: 0 or more"),
         (

@@ -17,6 +17,9 @@ from lexigraft.progress import track
 log = logging.getLogger(__name__)
 
 
+LEAST_EXTRA = 1 << 20
+
+
 @dataclass(frozen=True)
 class Measured:
     """What was measured of a comparison."""
@@ -49,8 +52,12 @@ class Measured:
 
     @property
     def memory_ratio(self) -> float:
-        """Our peak extra memory over the peer's: below 1 where ours needs less."""
-        return self.memory["ours"].extra / max(1, self.memory["peer"].extra)
+        """Our peak extra memory over the peer's: below 1 where ours needs less.
+
+        Less than LEAST_EXTRA counts as so much: a call may be served from what is there already.
+        """
+        ours, peer = (max(LEAST_EXTRA, self.memory[side].extra) for side in SIDES)
+        return ours / peer
 
     @property
     def agreement(self) -> str:

@@ -10,20 +10,23 @@ Writes documents with topics as encoded shards and searches them, each way in a 
 process's memory as the kernel counts it; what was written is kept and used again.
 """
 
-import argparse
 import json
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from lexigraft.bench.facts import machine_facts
 from lexigraft.bench.memory import peak_of
+from lexigraft.errors import LexigraftError
 from lexigraft.files import read_object, write_json
 from lexigraft.machine import threads
 from lexigraft.progress import track
+from lexigraft.refusals import told_in_one_sentence
 
 DOCUMENT_TERMS, QUERY_TERMS, VOCABULARY = 200, 30, 30_522
 DOCUMENTS_A_TOPIC = 1_000
@@ -33,33 +36,52 @@ POSTINGS_KEPT = 0.15
 SEISMIC = {"query_cut": 15, "heap_factor": 0.9}
 
 
-def main(words: list[str] | None = None) -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(prog="python -m lexigraft.bench.million")
-    parser.add_argument("--documents", type=int, default=1_000_000)
-    parser.add_argument("--queries", type=int, default=500)
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--only", choices=WAYS, help=argparse.SUPPRESS)
-    asked = parser.parse_args(words)
-    if asked.only:
-        print(json.dumps(WAYS[asked.only](asked.out)))
+@told_in_one_sentence
+def million(
+    *,
+    documents: Annotated[int, typer.Option(help="How many.")] = 1_000_000,
+    queries: Annotated[int, typer.Option(help="How many.")] = 500,
+    ways: Annotated[
+        list[str] | None, typer.Option("--way", help="exact, index or seismic; repeatable.")
+    ] = None,
+    only: Annotated[str, typer.Option(hidden=True)] = "",
+    out: Annotated[Path, typer.Option(help="Folder for the documents and the report.")],
+) -> None:
+    """Search a large collection each way, in a process of its own, and measure time and memory."""
+    if only:
+        print(json.dumps(WAYS[only](out)))
         return
-    asked.out.mkdir(parents=True, exist_ok=True)
-    path = asked.out / "million.json"
+    for name, count in (("documents", documents), ("queries", queries)):
+        if count < 1:
+            raise LexigraftError(f"--{name}: found {count}; allowed: 1 or more")
+    for way in ways or ():
+        if way not in WAYS:
+            raise LexigraftError(f"--way: found {way!r}; allowed: {', '.join(WAYS)}")
+    path = out / "million.json"
+    if out.exists() and not out.is_dir():
+        raise LexigraftError(f"{out}: a file; a folder is needed")
+    if out.is_dir() and any(out.iterdir()) and not path.is_file():
+        raise LexigraftError(
+            f"{out}: not empty, and not a folder of this command; another is needed"
+        )
+    out.mkdir(parents=True, exist_ok=True)
     report = read_object(path) if path.is_file() else {}
-    size = {"documents": asked.documents, "queries": asked.queries, "depth": DEPTH}
+    size = {"documents": documents, "queries": queries, "depth": DEPTH}
     if report.get("size") != size:
+        # What belongs to another size goes first, so that a kill leaves nothing that misleads.
+        write_json(path, {})
+        for kept in (*out.glob("*.np[zy]"), *out.glob("documents.json"), *out.glob("queries.json")):
+            kept.unlink()
         start = time.perf_counter()
-        _write(asked.out, asked.documents, asked.queries)
+        _write(out, documents, queries)
         report = {"size": size, "write": {"seconds": round(time.perf_counter() - start, 1)}}
         write_json(path, report)
     report["machine"] = machine_facts(threads())
-    for way in asked.ways:
-        command = [sys.executable, "-m", "lexigraft.bench.million", "--out", str(asked.out)]
-        done = subprocess.run(
-            [*command, "--only", way], stdout=subprocess.PIPE, text=True, check=True
-        )
+    for way in ways or WAYS:
+        command = [sys.executable, "-m", "lexigraft.bench.million", "--out", str(out)]
+        done = subprocess.run([*command, "--only", way], stdout=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise LexigraftError(f"{way}: its process ended with code {done.returncode}")
         report[way] = json.loads(done.stdout)
         write_json(path, report)
         print(way, json.dumps(report[way]))
@@ -175,4 +197,4 @@ def _measured(
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(million)

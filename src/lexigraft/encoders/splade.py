@@ -51,7 +51,7 @@ def splade_pool(
     Equal to `(log1p(relu(hidden @ W.T + b - shift)) * mask).amax(1)` in values and gradients, but
     B x L x V logits are never held. Where several positions tie for an entry, the first one gets
     its gradient. A text with no real position is a zero vector. Under autocast the logits are
-    made in the autocast type and the result is float32, as in the plain formula.
+    made in the autocast type, and from there on everything is float32.
 
     Args:
         hidden_BLH: what goes into the output decoder (`project_states`).
@@ -97,7 +97,8 @@ class _SpladePool(torch.autograd.Function):
         activation: Activation,
     ) -> Tensor:
         device = hidden_BLH.device.type
-        autocast = torch.is_autocast_enabled(device)
+        # Autocast leaves double precision alone.
+        autocast = torch.is_autocast_enabled(device) and hidden_BLH.dtype != torch.float64
         compute = torch.get_autocast_dtype(device) if autocast else hidden_BLH.dtype
         hidden, weight = hidden_BLH.to(compute), weight_VH.to(compute)
         bias = None if bias_V is None else bias_V.to(compute)

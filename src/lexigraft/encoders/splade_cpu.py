@@ -30,6 +30,8 @@ SAMPLED_ENTRIES = 256
 """From so many, evenly spread over the vocabulary, that share is estimated."""
 ROUNDING = 2.0**-8
 """Largest relative error of a number rounded to bfloat16."""
+UNSEEN = 2e-19
+"""The square of a number below this may be lost in float32."""
 SMALLEST = 1e-30
 """Of numbers smaller than about 1e-38 the instructions make zeros."""
 
@@ -138,14 +140,16 @@ def _not_surely_inactive(
         |h.w - h'.w'| <= |h - h'| |w| + |h'| |w - w'| <= (|h - h'| + u |h'|) |w|
 
     by Cauchy and Schwarz, the sum of H products in float32 adds at most H 2^-23 |h'| |w|, and
-    rounding the result u times its size. A value that is not a number rules nothing out.
+    rounding the result u times its size. A norm does not see what has a square of zero, so the
+    most that this can be is added to each. A value that is not a number rules nothing out.
     """
     B, _, H = hidden_BLH.shape
     V = weight_VH.shape[0]
     rounded_BLH = hidden_BLH.bfloat16()
     wide_BLH = rounded_BLH.float()
-    norm_BL = torch.linalg.vector_norm(wide_BLH, dim=2)
-    slack_BL = torch.linalg.vector_norm(hidden_BLH - wide_BLH, dim=2)
+    lost = H**0.5 * UNSEEN
+    norm_BL = torch.linalg.vector_norm(wide_BLH, dim=2) + lost
+    slack_BL = torch.linalg.vector_norm(hidden_BLH - wide_BLH, dim=2) + lost
     slack_BL += norm_BL * (ROUNDING + H * 2.0**-23)
     # The hundredth stands for the rounding of these lines themselves.
     slack_B = 1.01 * slack_BL.masked_fill_(~mask_BL, 0.0).amax(dim=1)
@@ -154,7 +158,7 @@ def _not_surely_inactive(
     for start in range(0, V, TILE_ENTRIES):
         stop = min(start + TILE_ENTRIES, V)
         rounded = weight_VH[start:stop].bfloat16()
-        norm_T = torch.linalg.vector_norm(weight_VH[start:stop], dim=1)
+        norm_T = torch.linalg.vector_norm(weight_VH[start:stop], dim=1) + lost
         for group, packed_NH in groups:
             best_GT = group.largest(linear(packed_NH, rounded)).float()
             most_GT = best_GT + best_GT.abs() * (1.01 * ROUNDING)
@@ -235,5 +239,7 @@ def untouched_zeros(rows: int, like: Tensor) -> Tensor:
     zero, and numpy asks for pages of 2 MiB, each of which holds some active entry.
     """
     length = rows * like.shape[1] * like.element_size()
+    if not length:
+        return like.new_zeros(rows, like.shape[1])
     pages = mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     return torch.frombuffer(pages, dtype=like.dtype).view(rows, like.shape[1])

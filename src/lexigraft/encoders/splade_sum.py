@@ -52,15 +52,17 @@ class _SumPool(torch.autograd.Function):
     ) -> Tensor:
         device = hidden_BLH.device.type
         autocast = torch.is_autocast_enabled(device)
+        # Autocast leaves double precision alone.
+        autocast = autocast and hidden_BLH.dtype != torch.float64
         ctx.compute = torch.get_autocast_dtype(device) if autocast else hidden_BLH.dtype
         ctx.shift, ctx.activation = shift, activation
         ctx.save_for_backward(hidden_BLH, weight_VH, bias_V, mask_BL)
         wide = torch.promote_types(ctx.compute, torch.float32)
         lengths_B = mask_BL.sum(1)
-        rep_BV = hidden_BLH.new_empty((mask_BL.shape[0], weight_VH.shape[0]), dtype=wide)
+        rep_BV = hidden_BLH.new_zeros((mask_BL.shape[0], weight_VH.shape[0]), dtype=wide)
         with torch.autocast(device, enabled=False):
             hidden_NH = hidden_BLH[mask_BL].to(ctx.compute)
-            for tile in _tiles(hidden_NH, weight_VH):
+            for tile in _tiles(hidden_NH, weight_VH) if mask_BL.shape[0] else ():
                 excess_NT = _excess(hidden_NH, weight_VH, bias_V, tile, shift)[0]
                 value_NT = activate(excess_NT.to(wide), activation)
                 rep_BV[:, tile] = torch.segment_reduce(value_NT, "sum", lengths=lengths_B)

@@ -112,8 +112,12 @@ def _encode_shard(
 def _state(encoder: Encoder, max_length: int, role: Role, values: Values) -> str:
     """What decides every shard: the encoder's weights, tokenizer and head, length, role, values."""
     folder = Path(encoder.name)
-    kept = {"tokenizer.json", "modules.json", "config.json", "config_sentence_transformers.json"}
-    files = sorted(p for p in folder.rglob("*") if p.name in kept or p.suffix == ".safetensors")
+    # Provenance says when a model was made, and two that are the same may differ in it.
+    files = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.suffix in (".json", ".safetensors", ".txt") and path.name != "provenance.json"
+    )
     if not files:
         raise LexigraftError(f"{encoder.name}: no folder of an encoder, so no shard can be kept")
     hashes = {file.relative_to(folder).as_posix(): sha256_file(file) for file in files}

@@ -13,6 +13,8 @@ from lexigraft.report.results import measures_folder
 from lexigraft.report.tables import Cell, Side, Table, TableRow
 
 SUPERSCRIPTS = str.maketrans("0123456789,", "⁰¹²³⁴⁵⁶⁷⁸⁹˒")
+OURS = "ours"
+"""Source of an experiment that no paper has."""
 INDENT = "\u2003"
 """An em space: Markdown drops plain ones at the start of a cell."""
 
@@ -24,7 +26,10 @@ def markdown_text(table: Table, results: Path, folder: Path) -> str:
         results: the results folder.
         folder: where the text will lie; links are relative to it.
     """
-    intro = f"Ours at scale `{table.scale}`, beside {text.source_name(table.source)} of the paper."
+    intro = f"Ours at scale `{table.scale}`"
+    if table.source.get("document") != OURS:
+        intro += f", beside {text.source_name(table.source)} of the paper"
+    intro += "."
     if any(column.ranked for column in table.columns):
         intro += (
             " Effectiveness in hundredths, mean over seeds ± standard deviation where several. "

@@ -26,6 +26,8 @@ class Best:
 
     def __init__(self, depth: int, by_place: NDArray[np.int64], queries: int) -> None:
         """`by_place`: numbers of all documents in the order of their ids (`string_order`)."""
+        if depth < 1:
+            raise ValueError(f"depth is {depth}; it must be at least 1")
         self.depth = depth
         self._by_place = by_place
         self._place = np.empty(len(by_place), dtype=np.uint64)

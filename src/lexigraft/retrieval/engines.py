@@ -128,5 +128,6 @@ def _bm25(evaluation_set: EvaluationSet, vectors: Path | None, options: Retrieve
 
 
 ENGINES: dict[str, Engine] = {"exact": _exact, "seismic": _seismic, "bm25": _bm25}
+VECTOR_ENGINES = ("exact", "seismic")
 APPROXIMATE = ("seismic",)
 LOW = f", less than {LOW_RECALL:.0%}: raise query_cut or n_postings, or lower heap_factor"

@@ -119,6 +119,7 @@ def _search(
     remove_self_match: bool,
 ) -> Hits:
     sparse = scipy.sparse.issparse(queries_QD)
+    queries_QD = queries_QD.astype(np.float32, copy=False)
     floor = 0.0 if sparse else -np.inf
     own = {name: place for place, name in enumerate(document_ids)} if remove_self_match else {}
     self_match = [own.get(query, -1) for query in query_ids]
@@ -189,9 +190,8 @@ def _sparse_scores(queries_CD: Any, index_DN: Any) -> Iterator[NDArray[np.float3
 
 def _transposed(block_ND: Any) -> Any:
     """A block as it is searched: the list of documents of each dimension, or columns."""
-    if not scipy.sparse.issparse(block_ND):
-        return block_ND.T
-    return block_ND.astype(np.float32, copy=False).T.tocsr()
+    block_ND = block_ND.astype(np.float32, copy=False)
+    return block_ND.T.tocsr() if scipy.sparse.issparse(block_ND) else block_ND.T
 
 
 def _blocks(parts: Iterable[Any]) -> Iterator[Any]:

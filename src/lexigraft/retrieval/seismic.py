@@ -76,7 +76,6 @@ class SeismicIndex:
                 min_cluster_size=options.min_cluster_size,
                 summary_energy=options.summary_energy,
                 max_fraction=options.max_fraction,
-                nknn=options.n_knn,
                 num_threads=threads(),
             )
 
@@ -124,7 +123,6 @@ class SeismicIndex:
             k=wanted,
             query_cut=self.options.query_cut,
             heap_factor=self.options.heap_factor,
-            n_knn=self.options.n_knn,
             sorted=self.options.sorted_summaries,
             num_threads=threads(),
         )

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from lexigraft.specs.base import StageSpec
 from lexigraft.specs.columns import THEORY
 from lexigraft.specs.config import Scale
-from lexigraft.specs.options import DISTILLING, TRAINED
+from lexigraft.specs.options import DISTILLING, ENGINE_OPTIONS, TRAINED
 from lexigraft.specs.run import Run
 from lexigraft.specs.stages import (
     CalibrateSpec,
@@ -178,7 +178,7 @@ class Chain:
                 name=f"{start}-on-{name}",
                 collection=collection.id,
                 vectors=vectors,
-                **_options(run.retrieve),
+                **self._search_options(),
             )
         )
         return self._add(
@@ -209,6 +209,12 @@ class Chain:
             )
             pairs.append((self._add(spec).id, name))
         return tuple(pairs)
+
+    def _search_options(self) -> dict[str, Any]:
+        """What the engine reads: a scale's options of another engine change nothing."""
+        options = self.run.retrieve
+        names = ("engine", "depth", *ENGINE_OPTIONS[options.engine])
+        return {name: getattr(options, name) for name in names}
 
     def _seed_mark(self) -> str:
         default = next(f.default for f in dataclasses.fields(Run) if f.name == "seed")

@@ -191,9 +191,6 @@ class RetrieveOptions:
     """Seismic: how readily blocks are skipped; 0 for none, 1 for all that promise too little."""
     sorted_summaries: bool = False
     """Seismic: whether the blocks of a query's first list are read from the most promising one."""
-    n_knn: int = 0
-    """Seismic: nearest neighbours of each document, whose graph refines what was found; 0 for no
-    graph."""
 
 
 ENGINE_OPTIONS: dict[str, tuple[str, ...]] = {
@@ -207,7 +204,6 @@ ENGINE_OPTIONS: dict[str, tuple[str, ...]] = {
         "query_cut",
         "heap_factor",
         "sorted_summaries",
-        "n_knn",
     ),
     "bm25": ("k1", "b"),
 }

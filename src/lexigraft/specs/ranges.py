@@ -43,6 +43,8 @@ METRIC = re.compile(r"(ndcg|recall|precision|map|mrr)@[1-9][0-9]*")
 LARGEST_SHIFT = 1000
 """Logits are tens at most: a shift beyond leaves nothing or everything active."""
 LARGEST_SEED = 2**32 - 1
+LARGEST_COUNT = 2**31 - 1
+"""What libraries count in 32 bits."""
 SMALLEST_VOCABULARY = {"wordpiece": 5 + 1, "byte_bpe": 5 + 256}
 """Special tokens, and one character or every byte."""
 
@@ -66,6 +68,8 @@ def out_of_range(name: str, found: Any) -> str:
         return f"found {found}; allowed: 0 to 1"
     if name in ABOVE_ZERO_UP_TO_ONE and not 0 < found <= 1:
         return f"found {found}; allowed: above 0, up to 1"
+    if isinstance(found, int) and name != "seed" and found > LARGEST_COUNT:
+        return f"found {found}; allowed: at most {LARGEST_COUNT}"
     if name in AT_LEAST_ONE and found < 1:
         return f"found {found}; allowed: 1 or more"
     if name in AT_LEAST_TWO and found < 2:
@@ -87,8 +91,8 @@ def out_of_range(name: str, found: Any) -> str:
 
 def head_problem(options: FinetuneOptions) -> str:
     """A sparse head's option with a dense head; empty if there is none."""
-    sparse = (("activation", "log1p"), ("pooling", "max"), ("query_encoder", "model"))
-    for name, alone in sparse:
+    sparse = {"activation": "log1p", "pooling": "max", "query_encoder": "model", "l0_threshold": 0}
+    for name, alone in sparse.items():
         found = getattr(options, name)
         if options.head == "dense" and found != alone:
             return f"{name}: found {found!r}; allowed with a dense head: {alone}"

@@ -9,6 +9,7 @@ from lexigraft.files import member, read_object, write_json
 from lexigraft.retrieval.engines import engine_recall, search
 from lexigraft.retrieval.hits import Hits, write_rankings
 from lexigraft.specs.options import ENGINE_OPTIONS, RetrieveOptions
+from lexigraft.specs.ranges import as_option
 from lexigraft.specs.stages import RetrieveSpec
 from lexigraft.stages.job import Job
 
@@ -29,6 +30,7 @@ def run(spec: RetrieveSpec, job: Job) -> None:
 
     Sets come in the manifest's order, queries in the order of their file, documents best first.
     """
+    _refuse_unread(spec)
     collection = Collection.open(job.inputs["collection"])
     vectors = job.inputs.get("vectors")
     encoded: dict[str, dict[str, Any]] = {}
@@ -50,6 +52,19 @@ def run(spec: RetrieveSpec, job: Job) -> None:
 
     write_rankings(job.out / "rankings.parquet", rankings())
     write_json(job.out / "retrieve.json", settings(spec) | {"sets": facts})
+
+
+def _refuse_unread(options: RetrieveOptions) -> None:
+    """Raise LexigraftError for an option that the engine does not read."""
+    defaults = RetrieveOptions()
+    for engine, names in ENGINE_OPTIONS.items():
+        for name in names:
+            found = getattr(options, name)
+            if engine != options.engine and found != getattr(defaults, name):
+                raise LexigraftError(
+                    f"{as_option(name)}: found {found}; read by {engine} only, the engine is "
+                    f"{options.engine}"
+                )
 
 
 def settings(options: RetrieveOptions) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from lexigraft.encoders.loading import load_encoder
 from lexigraft.errors import LexigraftError
 from lexigraft.files import refuse_taken, whole_folder, write_json
 from lexigraft.locks import alone
-from lexigraft.retrieval.engines import engine_recall, refuse_unknown_engine, search
+from lexigraft.retrieval.engines import VECTOR_ENGINES, engine_recall, search
 from lexigraft.retrieval.hits import Hits, write_rankings
 from lexigraft.specs.options import RetrieveOptions
 from lexigraft.specs.stages import EvaluateSpec
@@ -51,9 +51,10 @@ def evaluate_model(
     Raises:
         LexigraftError: the model, the data set or the engine cannot be used.
     """
-    refuse_unknown_engine(engine)
     if engine == "bm25":
         raise LexigraftError("engine: bm25 needs no model; use `lexigraft bm25`")
+    if engine not in VECTOR_ENGINES:
+        raise LexigraftError(f"engine: {engine!r} found; allowed are {', '.join(VECTOR_ENGINES)}")
     for name, length in (("query", query_length), ("document", document_length)):
         if length < 0:
             raise LexigraftError(f"--{name}-length: found {length}; allowed: 0 or more")

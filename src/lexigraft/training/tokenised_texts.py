@@ -65,8 +65,10 @@ class TokenisedTexts:
         if not _is_whole(path):
             with alone(path):
                 if not _is_whole(path):
-                    if path.is_dir():
+                    if path.exists():
                         log.warning("%s: not the tokens that were written; made again", path)
+                    if path.is_file():
+                        path.unlink()
                     with whole_folder(path) as partial:
                         _write(partial, tokenizer, kept, length, kind)
         # Plain views of the files: a batch of 256 slices of a memmap takes 2.2 ms, of these 0.9.
