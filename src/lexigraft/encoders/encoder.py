@@ -141,7 +141,7 @@ class Encoder:
         max_length: int,
         *,
         role: Role = "document",
-        tokens_per_batch: int = 8192,
+        tokens_per_batch: int = 4096,
     ) -> Any:
         """Vectors in the order of `texts`: a CSR array (N, V) or a numpy array (N, H), float32.
 
