@@ -4,11 +4,9 @@ import dataclasses
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any
 
 from lexigraft.errors import LexigraftError
-from lexigraft.files import read_object
 from lexigraft.specs.base import StageSpec
 from lexigraft.specs.chain import Chain
 from lexigraft.specs.checks import check_run
@@ -23,6 +21,7 @@ from lexigraft.specs.experiments import (
     experiment_names,
     load_experiment,
 )
+from lexigraft.specs.meaning import refuse_changed_meaning, refuse_two_meanings
 from lexigraft.specs.neighbours import PlannedNeighbours
 from lexigraft.specs.options import DISTILLING
 from lexigraft.specs.run import Run
@@ -138,7 +137,7 @@ def build_plan(config: Config) -> Plan:
         name: load_experiment(config.root, name) for name in experiment_names(config.root)
     }
     check_claims(load_claims(config.root), everything.values())
-    _refuse_two_meanings(everything.values(), config.scale)
+    refuse_two_meanings(everything.values(), config.scale)
     for name in config.experiments:
         experiment = everything[name]
         # Where no row is marked as a main one, all are.
@@ -270,22 +269,6 @@ def _refuse_theory_without_keys(experiment: Experiment, run: Run, where: str) ->
         )
 
 
-def _refuse_two_meanings(experiments: Iterable[Experiment], scale: Scale) -> None:
-    """An id is one run, wherever it stands: claims name rows by it."""
-    seen: dict[str, tuple[Run, Path]] = {}
-    for experiment in experiments:
-        for row in experiment.rows:
-            if row.deltas is None:
-                continue
-            found = scale.run_with(row.deltas_at(scale.name))
-            before, path = seen.setdefault(row.id, (found, experiment.path))
-            if before != found:
-                raise LexigraftError(
-                    f"{experiment.path}: row {row.id!r} is another run than the row of that id in "
-                    f"{path}; allowed: an id of its own"
-                )
-
-
 def _roles(columns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(parse_column(column).role for column in columns))
 
@@ -301,24 +284,3 @@ def _facts(run: Run) -> dict[str, Any]:
         "lowercase": run.finetune.lowercase,
         "distilled": run.finetuned and not run.lexical and run.finetune.objective in DISTILLING,
     }
-
-
-def refuse_changed_meaning(plan: Plan) -> None:
-    """Refuse a stored result whose `spec.json` says something else than its id means now.
-
-    Raises:
-        LexigraftError: a default changed after the result was made; the message names the field.
-    """
-    for identity, spec in plan.stages.items():
-        path = Path(plan.folder(identity)) / "spec.json"
-        if not path.is_file():
-            continue
-        stored = read_object(path, f"remove {path.parent} to make it again")
-        current = spec.record()
-        for name, value in current.items():
-            if name in stored and stored[name] != value:
-                raise LexigraftError(
-                    f"{path}: {name} was {stored[name]!r} when this result was made and its id "
-                    f"means {value!r} now; raise the version of {type(spec).__name__}, or remove "
-                    f"{plan.config.results} whole: what was made from this result is as old"
-                )
