@@ -10,12 +10,8 @@ from safetensors.torch import load_file, save_file
 from tiny_models import CONFIGS, SIZE
 from transformers import AutoModelForSequenceClassification, BertConfig, BertModel
 
-from lexigraft.encoders.masked_lm import (
-    load_masked_lm,
-    output_projection,
-    project_states,
-    save_masked_lm,
-)
+from lexigraft.encoders.decoder import output_projection, project_states
+from lexigraft.encoders.masked_lm import load_masked_lm, save_masked_lm
 from lexigraft.errors import LexigraftError
 
 

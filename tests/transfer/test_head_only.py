@@ -10,8 +10,9 @@ import torch
 from sentence_transformers import SparseEncoder
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
+from lexigraft.encoders.decoder import output_projection
 from lexigraft.encoders.loading import load_encoder
-from lexigraft.encoders.masked_lm import load_masked_lm, output_projection, save_masked_lm
+from lexigraft.encoders.masked_lm import load_masked_lm, save_masked_lm
 from lexigraft.encoders.output_vocabulary import SILENT, read_output_tokenizer
 from lexigraft.errors import LexigraftError
 from lexigraft.transfer import calibrate

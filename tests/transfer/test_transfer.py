@@ -17,7 +17,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from lexigraft.encoders.masked_lm import output_projection, save_masked_lm
+from lexigraft.encoders.decoder import output_projection
+from lexigraft.encoders.masked_lm import save_masked_lm
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.options import TransferOptions
 from lexigraft.specs.stages import TransferSpec

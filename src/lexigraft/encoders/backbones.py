@@ -15,7 +15,8 @@ from safetensors import safe_open
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from lexigraft.encoders.architectures import Shape, new_masked_lm
-from lexigraft.encoders.masked_lm import load_masked_lm, output_projection, save_masked_lm
+from lexigraft.encoders.decoder import output_projection
+from lexigraft.encoders.masked_lm import load_masked_lm, save_masked_lm
 from lexigraft.encoders.output_vocabulary import read_output_tokenizer
 from lexigraft.encoders.packages import PACKAGED_MODELS, copy_packaged_model
 from lexigraft.errors import LexigraftError

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+from lexigraft.encoders.decoder import output_projection, project_states
 from lexigraft.encoders.dense import last_states, mean_pool
 from lexigraft.encoders.inference_free import TokenWeights
-from lexigraft.encoders.masked_lm import output_projection, project_states
 from lexigraft.encoders.saving import Head, longest_input, refuse_long_input
 from lexigraft.encoders.splade import splade_pool
 from lexigraft.errors import LexigraftError

@@ -1,12 +1,4 @@
-"""Masked language models of transformers: loading with every refusal told, and their two halves.
-
-A masked language model is seen as `logits = hidden @ weight.T + bias`: everything up to the output
-decoder (`project_states`) and the decoder itself (`output_projection`). Apart, they let a sparse
-head read B x L x H states and never make B x L x V logits.
-
-Where a model writes another vocabulary than it reads (`lexigraft.encoders.output_vocabulary`), the
-decoder is seen without the rows that only fill it up.
-"""
+"""Masked language models of transformers: loading with every refusal told, and saving."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +7,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from torch import Tensor, nn
+from torch import nn
 from transformers import (
     AutoModelForMaskedLM,
     AutoTokenizer,
@@ -24,6 +16,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from lexigraft.encoders.decoder import decoder_of, output_projection, project_states
 from lexigraft.encoders.output_vocabulary import (
     has_output_vocabulary,
     output_size,
@@ -76,58 +69,6 @@ def load_masked_lm(
     read_output_tokenizer(place, model)
     _refuse_unusual_decoder(place, model)
     return model, tokenizer
-
-
-def project_states(
-    model: PreTrainedModel, input_ids_BL: Tensor, attention_mask_BL: Tensor
-) -> Tensor:
-    """What goes into the output decoder, hidden_BLH: after the prediction head's transform.
-
-    The decoder's `forward` is an identity during the call, so it serves any masked language model
-    whose decoder is a linear layer, keeps gradients and hooks, and makes no logits. Not for two
-    threads in the same model at once.
-    """
-    decoder = _decoder(model)
-    wrapped = decoder.__dict__.get("forward")
-    decoder.__dict__["forward"] = _identity
-    try:
-        return model(input_ids=input_ids_BL, attention_mask=attention_mask_BL).logits
-    finally:
-        if wrapped is None:
-            del decoder.__dict__["forward"]
-        else:
-            decoder.__dict__["forward"] = wrapped
-
-
-def output_projection(model: PreTrainedModel) -> tuple[Tensor, Tensor | None]:
-    """The decoder's live parameters: weight_VH and bias_V (None if it has none).
-
-    V is the output vocabulary: where rows only fill the decoder up, these are views without them.
-    """
-    decoder, size = _decoder(model), output_size(model)
-    if size == len(decoder.weight):
-        return decoder.weight, decoder.bias
-    return decoder.weight[:size], None if decoder.bias is None else decoder.bias[:size]
-
-
-def output_parameters(model: PreTrainedModel) -> tuple[Tensor, Tensor | None]:
-    """The decoder's weight and bias as they are stored, rows that fill it up included."""
-    decoder = _decoder(model)
-    return decoder.weight, decoder.bias
-
-
-def _identity(hidden: Tensor) -> Tensor:
-    return hidden
-
-
-def _decoder(model: PreTrainedModel) -> nn.Linear:
-    decoder = model.get_output_embeddings()
-    if not isinstance(decoder, nn.Linear):
-        raise LexigraftError(
-            f"{type(model).__name__}: its output embeddings are a {type(decoder).__name__}; "
-            "a sparse head needs a linear decoder"
-        )
-    return decoder
 
 
 def _read_config(place: str, revision: str | None) -> dict[str, Any]:
@@ -268,7 +209,7 @@ def refuse_foreign_tokenizer(
 @torch.no_grad()
 def _refuse_unusual_decoder(place: str, model: PreTrainedModel) -> None:
     """Some heads add to, scale or cap what the decoder gives: their logits would come out wrong."""
-    decoder = _decoder(model)
+    decoder = decoder_of(model)
     rows = model.get_input_embeddings().weight.shape[0]
     if decoder.weight.shape[0] != rows:
         raise LexigraftError(

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear, log_softmax
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from lexigraft.encoders.masked_lm import output_projection, project_states
+from lexigraft.encoders.decoder import output_projection, project_states
 from lexigraft.training.alignment import Alignment, align
 from lexigraft.training.masked_lm import MaskedLmOptions
 from lexigraft.training.masked_sequences import SEQUENCES_MEASURED, MaskedSequences

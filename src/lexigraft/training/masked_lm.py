@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, linear
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from lexigraft.encoders.masked_lm import output_parameters, output_projection, project_states
+from lexigraft.encoders.decoder import output_parameters, output_projection, project_states
 from lexigraft.errors import LexigraftError
 from lexigraft.training.masked_sequences import MaskedSequences, special_id
 from lexigraft.training.masking import IGNORED

@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 from transformers import PreTrainedModel
 
+from lexigraft.encoders.decoder import output_projection, project_states
 from lexigraft.encoders.dense import last_states, mean_pool
-from lexigraft.encoders.masked_lm import output_projection, project_states
 from lexigraft.encoders.splade import splade_pool
 from lexigraft.specs.options import Activation, Head, Pooling
 from lexigraft.training.gradient_cache import Tokens

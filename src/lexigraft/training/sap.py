@@ -22,8 +22,8 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+from lexigraft.encoders.decoder import output_projection, project_states
 from lexigraft.encoders.encoder import Encoder
-from lexigraft.encoders.masked_lm import output_projection, project_states
 from lexigraft.encoders.saving import longest_input
 from lexigraft.errors import LexigraftError
 from lexigraft.training.alignment import Alignment, align

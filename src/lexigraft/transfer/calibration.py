@@ -23,8 +23,8 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from lexigraft.encoders.decoder import output_projection, project_states
 from lexigraft.encoders.health import Health, health
-from lexigraft.encoders.masked_lm import output_projection, project_states
 from lexigraft.encoders.saving import longest_input, refuse_long_input
 from lexigraft.errors import LexigraftError
 from lexigraft.progress import track

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from lexigraft.encoders.masked_lm import output_parameters, output_projection
+from lexigraft.encoders.decoder import output_parameters, output_projection
 from lexigraft.encoders.output_vocabulary import CONFIG_KEY, SILENT
 from lexigraft.errors import LexigraftError
 from lexigraft.vocabulary.overlap import Overlap

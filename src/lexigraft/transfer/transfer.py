@@ -9,7 +9,7 @@ from typing import Any, get_args
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from lexigraft.encoders.masked_lm import output_projection
+from lexigraft.encoders.decoder import output_projection
 from lexigraft.encoders.output_vocabulary import has_output_vocabulary
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.options import BiasAlignment, TransferOptions

@@ -44,7 +44,7 @@ def make_encoder(
     import torch
     from transformers import BertConfig, BertForMaskedLM
 
-    from lexigraft.encoders.masked_lm import output_projection, project_states
+    from lexigraft.encoders.decoder import output_projection, project_states
     from lexigraft.encoders.saving import save_encoder
 
     config = BertConfig(
