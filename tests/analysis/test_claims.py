@@ -144,7 +144,7 @@ def test_files_say_all_of_it(results: Path):
     assert relation["reported_agrees"] is False
     assert relation["collapsed"] == {"low": "dense collapse"}
     assert relation["queries"] == 8
-    assert relation["evaluations"] == [f"{results}/evaluate/high-1", f"{results}/evaluate/low-1"]
+    assert relation["evaluations"] == ["evaluate/high-1", "evaluate/low-1"]
     text = (results / "claims.md").read_text()
     assert "2 claims, 1 ✓ holds, 0 ✗ fails, 0 ~ within noise, 1 · not run here." in text
     assert "### ✓ holds: The claim right." in text

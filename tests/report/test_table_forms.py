@@ -96,9 +96,7 @@ def test_csv_has_a_line_for_each_cell_with_where_it_is_from(
         "reported": "38.3",
         "difference": "3.7",
     }
-    assert moved["evaluations"] == (
-        "results/evaluate/moved-1 results/evaluate/moved-2 results/evaluate/moved-3"
-    )
+    assert moved["evaluations"] == "evaluate/moved-1 evaluate/moved-2 evaluate/moved-3"
     naive = next(line for line in lines if line["row"] == "naive")
     assert (naive["status"], naive["collapse"]) == ("run", "dense collapse")
     lower = next(line for line in lines if line["row"] == "lower")

@@ -7,7 +7,7 @@ from typing import Any
 from lexigraft.analysis.claims import VERDICTS, Finding, Judgement
 from lexigraft.report import text
 from lexigraft.report.markdown import aligned, escape
-from lexigraft.report.results import measures_folder
+from lexigraft.report.results import measures_place
 from lexigraft.specs.columns import parse_column
 
 SIGNS = {"holds": "✓", "fails": "✗", "within noise": "~", "not run here": "·"}
@@ -74,7 +74,7 @@ def _finding_record(finding: Finding, results: Path) -> dict[str, Any]:
         "queries": len(comparison.pairs.sets),
         "seeds": [comparison.seeds_left, comparison.seeds_right],
         "collapsed": {name: c.verdict for name, c in (finding.collapsed or {}).items()},
-        "evaluations": [str(measures_folder(results, name)) for name in finding.evaluations],
+        "evaluations": [measures_place(results, name) for name in finding.evaluations],
     }
 
 

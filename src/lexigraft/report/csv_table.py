@@ -4,7 +4,7 @@ import csv
 import io
 from pathlib import Path
 
-from lexigraft.report.results import measures_folder
+from lexigraft.report.results import measures_place
 from lexigraft.report.tables import Table
 
 FIELDS = (
@@ -32,7 +32,8 @@ FIELDS = (
 
 
 def csv_text(table: Table, results: Path) -> str:
-    """The table in long form; `evaluations` holds the folders behind a cell, split by spaces."""
+    """The table in long form; `evaluations` holds the folders behind a cell, relative to the
+    results folder and split by spaces."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
     writer.writeheader()
@@ -62,7 +63,7 @@ def csv_text(table: Table, results: Path) -> str:
                     "best_of_group": " ".join(sorted(cell.bold)),
                     "best_of_table": " ".join(sorted(cell.underlined)),
                     "evaluations": " ".join(
-                        str(measures_folder(results, identity)) for identity in cell.evaluations
+                        measures_place(results, identity) for identity in cell.evaluations
                     ),
                     "footnotes": " ".join(table.footnotes[number - 1] for number in numbers),
                 }

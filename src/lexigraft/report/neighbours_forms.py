@@ -37,8 +37,11 @@ FIELDS = (
 HEAD = ("Word", "", "Sub-tokens", "Anchors (weight)", "With weight", "In common")
 
 
-def csv_text(table: NeighboursTable, results: Path) -> str:
-    """One line for each word and rank of an anchor; sub-tokens are split by spaces."""
+def csv_text(table: NeighboursTable) -> str:
+    """One line for each word and rank of an anchor; sub-tokens are split by spaces.
+
+    `transfer` is the folder that they were looked up in, relative to the results folder.
+    """
     stream = io.StringIO()
     writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
     writer.writeheader()
@@ -64,7 +67,7 @@ def csv_text(table: NeighboursTable, results: Path) -> str:
                     "weight": None if ours[1] is None else f"{ours[1]:.6g}",
                     "reported_anchor": reported[0],
                     "reported_weight": reported[1],
-                    "transfer": results / "transfer" / table.transfer,
+                    "transfer": f"transfer/{table.transfer}",
                 }
             )
     return stream.getvalue()

@@ -16,6 +16,11 @@ def measures_folder(results: Path, identity: str) -> Path:
     return theory if theory.is_dir() else results / "evaluate" / identity
 
 
+def measures_place(results: Path, identity: str) -> str:
+    """That folder as `evaluate/<id>`: a results folder may be copied elsewhere."""
+    return measures_folder(results, identity).relative_to(results).as_posix()
+
+
 class Results:
     """The `results` folder of a workflow; every file is read once."""
 

@@ -161,7 +161,7 @@ def _texts(experiment: PlannedExperiment, results: Path, folder: Path) -> dict[s
     if experiment.neighbours is not None:
         words = build_neighbours(experiment, results)
         return {
-            ".csv": neighbours_forms.csv_text(words, results),
+            ".csv": neighbours_forms.csv_text(words),
             ".md": neighbours_forms.markdown_text(words, results, folder),
             ".tex": neighbours_forms.latex_text(words),
         }
