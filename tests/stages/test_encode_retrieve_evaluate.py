@@ -146,6 +146,9 @@ def test_a_lexical_matcher_through_all_stages(collection: Path, tmp_path: Path) 
     assert mean == pytest.approx(facts["mrr@10"])
     encoded = json.loads((tmp_path / "vectors" / "encode.json").read_text())
     assert encoded["sets"]["two"]["flops"] == facts["flops"]
+    # The workflow removes vectors once they are searched: a ranking still leads to its model.
+    made = json.loads((tmp_path / "run" / "provenance.json").read_text())
+    assert made["inputs"]["vectors"]["provenance"]["inputs"]["model"]["name"] == "model"
     rankings = pd.read_parquet(tmp_path / "run" / "rankings.parquet")
     found = rankings[(rankings["set"] == "one") & (rankings["query"] == "q1")]
     assert sorted(found["document"]) == ["d1", "d29", "d7"]

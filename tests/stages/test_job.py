@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lexigraft.errors import LexigraftError
-from lexigraft.specs.stages import BackboneSpec, EvaluateSpec
+from lexigraft.specs.stages import BackboneSpec, EvaluateSpec, RetrieveSpec
 from lexigraft.stages.job import Job, execute
 
 SPEC = BackboneSpec(name="b", origin="folder", location="x")
@@ -40,6 +40,22 @@ def test_spec_and_provenance_stand_beside_the_output(tmp_path: Path) -> None:
     provenance = json.loads((tmp_path / "b-1" / "provenance.json").read_text())
     assert provenance["versions"]["lexigraft"]
     assert provenance["seed"] == 42
+    # One thread, as conftest.py says.
+    assert provenance["threads"] == 1
+
+
+def test_a_ranking_keeps_where_its_vectors_came_from(tmp_path: Path) -> None:
+    """The workflow removes vectors once they are searched."""
+    for name in ("vectors", "collection"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "provenance.json").write_text('{"seconds": 4.5}', encoding="utf-8")
+    (tmp_path / "vectors" / "encode.json").write_text("{}", encoding="utf-8")
+    spec = RetrieveSpec(collection="collection", vectors="vectors")
+    inputs = {name: tmp_path / name for name in ("vectors", "collection")}
+    execute(spec, inputs, tmp_path / "r-1", lambda spec, job: None)
+    provenance = json.loads((tmp_path / "r-1" / "provenance.json").read_text())
+    assert provenance["inputs"]["vectors"] == {"name": "vectors", "provenance": {"seconds": 4.5}}
+    assert provenance["inputs"]["collection"] == {"name": "collection"}
 
 
 def test_a_failed_stage_leaves_nothing_and_spares_what_was_there(tmp_path: Path) -> None:

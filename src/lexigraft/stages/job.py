@@ -14,7 +14,7 @@ from typing import Any
 from lexigraft.errors import LexigraftError
 from lexigraft.files import read_object, refuse_taken, sha256_file, whole_folder, write_json
 from lexigraft.locks import alone
-from lexigraft.machine import accelerators, commit, processor, versions
+from lexigraft.machine import accelerators, commit, processor, threads, versions
 from lexigraft.specs.base import StageSpec
 from lexigraft.specs.ranges import check_fields
 
@@ -100,11 +100,12 @@ def _assist(
 
 
 def provenance(inputs: Mapping[str, Path], start: float, seed: int | None = None) -> dict[str, Any]:
-    """Commit, versions, hardware, seconds since `start`, seed, and the hashes of the inputs."""
+    """Commit, versions, hardware, threads, seconds since `start`, seed, and what was read."""
     return {
         "commit": commit(),
         "versions": {"python": platform.python_version(), **versions(RECORDED_PACKAGES)},
         "hardware": {"machine": platform.machine(), "processor": processor(), **accelerators()},
+        "threads": threads(),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "seconds": round(time.time() - start, 2),
         "seed": seed,
@@ -112,10 +113,17 @@ def provenance(inputs: Mapping[str, Path], start: float, seed: int | None = None
     }
 
 
-def _fingerprint(folder: Path) -> dict[str, str]:
-    """Name of an input and the hash of what identifies its content."""
+def _fingerprint(folder: Path) -> dict[str, Any]:
+    """Name of an input and the hash of what identifies its content.
+
+    Vectors are removed once they are searched: where they came from is kept here.
+    """
     hashes = {mark: sha256_file(folder / mark) for mark in MARKS if (folder / mark).is_file()}
-    return {"name": folder.name, **hashes}
+    fingerprint = {"name": folder.name, **hashes}
+    origin = folder / "provenance.json"
+    if (folder / "encode.json").is_file() and origin.is_file():
+        return {**fingerprint, "provenance": read_object(origin)}
+    return fingerprint
 
 
 def read_spec(folder: Path) -> dict[str, Any]:
