@@ -1,6 +1,7 @@
 """The `lexigraft` command: one sub-command a stage, and those that a person uses by hand."""
 
 import inspect
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import MISSING, fields
@@ -26,6 +27,8 @@ app = typer.Typer(
 COMMAND_OF_STAGE = {"evaluate": "metrics"}
 SHORT_NAMES = {"initialisation": "--init"}
 Out = Annotated[Path, typer.Option(help="Folder to write; whole or absent.")]
+REFERENCE = Path("results/reference/mini")
+"""The one that is committed."""
 
 
 def model_place(text: str) -> Path:
@@ -276,6 +279,56 @@ def summary(*, results: Results = Path("results")) -> None:
     from lexigraft.report.summary import summary as text
 
     print(text(results))
+
+
+@app.command()
+@told_in_one_sentence
+def reference(
+    *,
+    scale: Scale = "mini",
+    rows: Rows = "",
+    results: Results = Path("results"),
+    significance: Significance = 0.05,
+    experiments: With = [],  # noqa: B006
+    seeds: Seeds = [],  # noqa: B006
+    out: Out,
+) -> None:
+    """Keep the tables, claims and figures of a finished run, and what made them, as a reference.
+
+    Without --with, of every table that is in the results.
+    """
+    from lexigraft.reference.cells import tables_in
+    from lexigraft.reference.gather import write_reference
+    from lexigraft.reference.told import kept
+
+    made = experiments or [path.stem for path in tables_in(results)]
+    plan = _plan(scale, rows, results, made, seeds, significance)
+    print(kept(write_reference(plan, out), out))
+
+
+@app.command()
+@told_in_one_sentence
+def compare(
+    *,
+    results: Results = Path("results"),
+    reference: Annotated[Path, typer.Option(help="Folder of a reference.")] = REFERENCE,
+    tolerance: Annotated[
+        float, typer.Option(help="What is no difference, in units of the last printed digit.")
+    ] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON, with all differences.")] = False,
+) -> None:
+    """Hold a run against a reference: exit code 0 if it agrees, 1 if something differs."""
+    from lexigraft.reference.compare import compare as held_against
+    from lexigraft.reference.told import record, text
+
+    found = held_against(results, reference, tolerance)
+    print(
+        json.dumps(record(found), indent=2, ensure_ascii=False, allow_nan=False)
+        if as_json
+        else text(found)
+    )
+    if not found.agrees:
+        sys.exit(1)
 
 
 @app.command()
