@@ -191,5 +191,5 @@ def test_a_vector_that_is_no_number_names_its_text(make_model, tokenizer, tmp_pa
 
 def test_batches_by_length() -> None:
     """Longest first, at most 12 tokens with padding; a longer text is alone."""
-    assert batches_by_length([3, 20, 6, 4, 3, 5], 12) == [[1], [2, 5], [3, 0, 4]]
-    assert batches_by_length([], 12) == []
+    assert batches_by_length([30, 200, 60, 40, 30, 50], 128) == [[1], [2, 5], [3, 0, 4]]
+    assert batches_by_length([], 128) == []

@@ -122,6 +122,10 @@ def test_a_scale_that_extends_another_states_what_differs(tree: Path) -> None:
         ("extends: mini\nrun: {seed: 7}\n", "run.seed: a scale states its seeds under 'seeds'"),
         ("extends: mini\nseeds: {one: [-1]}\n", "seeds.one: found -1; allowed: 0 to"),
         ("extends: mini\nseeds: {many: [1, 1]}\n", "seeds.many: found [1, 1]; allowed: each seed"),
+        (
+            "extends: mini\nseeds: {compared: all}\n",
+            "seeds.compared: found 'all'; allowed: 'one', 'many'",
+        ),
     ],
 )
 def test_a_wrong_extension_is_refused_in_one_sentence(tree: Path, text: str, sentence: str) -> None:

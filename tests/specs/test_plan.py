@@ -45,6 +45,25 @@ def test_a_rows_results_are_found_by_seed_and_role(root: Path) -> None:
     assert roles["dl19"][0][0] == roles["in_domain"][0][0]
 
 
+def test_rows_that_claims_compare_get_many_seeds_where_the_scale_says_so(
+    root: Path, tmp_path: Path
+) -> None:
+    tree = tmp_path
+    shutil.copytree(root / "workflow", tree / "workflow")
+    path = tree / "workflow/scales/mine.yaml"
+    path.write_text("extends: smoke\nseeds: {one: [42], many: [5, 6], compared: many}\n")
+    mine = planned(tree, scale="mine", rows="all").experiments["table2"]
+    seeds = {row.id: list(row.evaluations) for row in mine.rows if row.evaluations}
+    assert seeds["bert-splade"] == seeds["modernbert-vt"] == [5, 6]
+    # No claim of workflow/claims.yaml names it, and BM25 has nothing random.
+    assert seeds["bert-splade-further-mlm"] == [42]
+    assert seeds["bm25"] == [5]
+    path.write_text("extends: smoke\nseeds: {one: [42], many: [5, 6]}\n")
+    mine = planned(tree, scale="mine", rows="all").experiments["table2"]
+    seeds = {row.id: list(row.evaluations) for row in mine.rows if row.evaluations}
+    assert (seeds["bert-splade"], seeds["modernbert-vt"]) == ([42], [5, 6])
+
+
 def test_cited_rows_are_not_planned(root: Path) -> None:
     rows = {row.id: row for row in planned(root).experiments["table2"].rows}
     assert rows["esplade"].evaluations == {}

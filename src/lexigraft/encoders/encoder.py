@@ -21,6 +21,9 @@ from lexigraft.files import member, read_object
 from lexigraft.specs.options import Activation, Pooling
 
 Role = Literal["query", "document"]
+LENGTH_STEP = 8
+"""Padded batches are a multiple of so many tokens long, so that few shapes recur: for each, oneDNN
+keeps memory, which would cut the heap to pieces that nothing large fits in."""
 
 
 @dataclass
@@ -109,6 +112,7 @@ class Encoder:
         zero vector.
         """
         longest = max(1, *(len(ids) for ids in token_ids))
+        longest = max(longest, min(padded_length(longest), longest_input(self.model)))
         ids_BL = torch.full((len(token_ids), longest), self.tokenizer.pad_token_id)
         mask_BL = torch.zeros_like(ids_BL)
         for row, ids in enumerate(token_ids):
@@ -190,6 +194,11 @@ class Encoder:
         )
 
 
+def padded_length(tokens: int) -> int:
+    """The next multiple of `LENGTH_STEP`."""
+    return -(-tokens // LENGTH_STEP) * LENGTH_STEP
+
+
 def batches_by_length(lengths: Sequence[int], tokens_per_batch: int) -> list[list[int]]:
     """Indices in batches of like length, longest first: at most `tokens_per_batch` with padding.
 
@@ -199,7 +208,7 @@ def batches_by_length(lengths: Sequence[int], tokens_per_batch: int) -> list[lis
     batches: list[list[int]] = []
     start = 0
     while start < len(order):
-        size = max(1, tokens_per_batch // max(1, lengths[order[start]]))
+        size = max(1, tokens_per_batch // padded_length(max(1, lengths[order[start]])))
         batches.append(order[start : start + size])
         start += size
     return batches

@@ -26,6 +26,9 @@ SCREENED_TOKENS, SCREENED_WIDTH = 256, 256
 """Smallest product for which rounded logits pay for the rounding of the weights."""
 SCREENED_SHARE = 0.15
 """Share of active entries above which too much would have to be made again."""
+SCREENED_ROWS = 256
+"""Rounded products have a multiple of so many rows: oneDNN keeps memory for each shape that it has
+met, and that of hundreds of shapes would cut the heap to pieces that nothing large fits in."""
 SAMPLED_ENTRIES = 256
 """From so many, evenly spread over the vocabulary, that share is estimated."""
 ROUNDING = 2.0**-8
@@ -153,7 +156,9 @@ def _not_surely_inactive(
     slack_BL += norm_BL * (ROUNDING + H * 2.0**-23)
     # The hundredth stands for the rounding of these lines themselves.
     slack_B = 1.01 * slack_BL.masked_fill_(~mask_BL, 0.0).amax(dim=1)
-    groups = [(one, one.packed(rounded_BLH)) for one in _groups(mask_BL, 2 * GROUP_TOKENS)]
+    groups = [
+        (one, _whole_rows(one.packed(rounded_BLH))) for one in _groups(mask_BL, 2 * GROUP_TOKENS)
+    ]
     candidate_BV = torch.zeros((B, V), dtype=torch.bool)
     for start in range(0, V, TILE_ENTRIES):
         stop = min(start + TILE_ENTRIES, V)
@@ -167,6 +172,11 @@ def _not_surely_inactive(
                 most_GT += bias_V[start:stop]
             candidate_BV[group.texts, start:stop] = ~(most_GT <= shift - SMALLEST)
     return candidate_BV
+
+
+def _whole_rows(packed_NH: Tensor) -> Tensor:
+    """With zeros at the end, which no text reads."""
+    return torch.nn.functional.pad(packed_NH, (0, 0, 0, -len(packed_NH) % SCREENED_ROWS))
 
 
 @dataclass(frozen=True)

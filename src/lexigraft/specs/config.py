@@ -38,6 +38,8 @@ class Scale:
     rows: str
     one: tuple[int, ...]
     many: tuple[int, ...]
+    compared: str
+    """one or many: which seeds the rows get that claims compare."""
     run: Run
     training: str
     text: str
@@ -185,6 +187,8 @@ def load_scale(root: Path, name: str) -> Scale:
         if "seed" in deltas:
             raise LexigraftError(f"{path}: {key}.seed: a scale states its seeds under 'seeds'")
     for key, seeds in document["seeds"].items():
+        if key == "compared":
+            continue
         if problem := next(filter(None, (out_of_range("seed", seed) for seed in seeds)), ""):
             raise LexigraftError(f"{path}: seeds.{key}: {problem}")
         if len(set(seeds)) < len(seeds):
@@ -199,6 +203,7 @@ def load_scale(root: Path, name: str) -> Scale:
         rows=document["rows"],
         one=tuple(document["seeds"]["one"]),
         many=tuple(document["seeds"]["many"]),
+        compared=document["seeds"].get("compared", "one"),
         run=run,
         training=document["training"],
         text=text,

@@ -136,14 +136,24 @@ def build_plan(config: Config) -> Plan:
     everything = {
         name: load_experiment(config.root, name) for name in experiment_names(config.root)
     }
-    check_claims(load_claims(config.root), everything.values())
+    claims = load_claims(config.root)
+    check_claims(claims, everything.values())
     refuse_two_meanings(everything.values(), config.scale)
+    compared = {row for claim in claims for row in claim.rows}
+    many = compared if config.scale.compared == "many" else set()
     for name in config.experiments:
         experiment = everything[name]
         # Where no row is marked as a main one, all are.
         all_rows = config.rows == "all" or not any(row.main for row in experiment.rows)
         rows = tuple(
-            _planned(row, experiment, config, stages, all_rows or row.main)
+            _planned(
+                row,
+                experiment,
+                config,
+                stages,
+                runs=all_rows or row.main,
+                many=row.seeds == "many" or row.id in many,
+            )
             for row in experiment.rows
         )
         planned[name] = PlannedExperiment(
@@ -163,7 +173,13 @@ def build_plan(config: Config) -> Plan:
 
 
 def _planned(
-    row: Row, experiment: Experiment, config: Config, stages: dict[str, StageSpec], runs: bool
+    row: Row,
+    experiment: Experiment,
+    config: Config,
+    stages: dict[str, StageSpec],
+    *,
+    runs: bool,
+    many: bool,
 ) -> PlannedRow:
     evaluations = {}
     facts: dict[str, Any] = {}
@@ -178,7 +194,7 @@ def _planned(
         if runs:
             _check_columns(experiment, run)
             _refuse_theory_without_keys(experiment, run, where)
-            seeds = config.many if row.seeds == "many" else config.scale.one
+            seeds = config.many if many else config.scale.one
             seeds = (run.seed,) if "seed" in deltas else seeds
             seeds = (seeds[0],) if run.lexical else seeds
             for seed in seeds:
