@@ -35,7 +35,14 @@ KINDS = {
     bool: "true or false",
 }
 """Types of JSON values, as messages call them."""
-OUTPUT_MARKS = ("spec.json", "retrieve.json", "bench.csv", "growth.csv", "accelerator.csv")
+OUTPUT_MARKS = (
+    "spec.json",
+    "shipped.json",
+    "retrieve.json",
+    "bench.csv",
+    "growth.csv",
+    "accelerator.csv",
+)
 """Every folder that a command of ours wrote holds one of these."""
 
 
