@@ -1,5 +1,6 @@
 # make reproduce   figure 1 and the main rows of table 2, on the embedded corpus
 # make test        everything that must hold before a change lands
+# make backbones   the models of workflow/backbones, pre-trained anew (scale mini-backbones)
 # CPU build of PyTorch by default; `make setup TORCH=cuda` takes the one with CUDA.
 PYTHON ?= python3.11
 TORCH ?= cpu
@@ -12,7 +13,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export HF_HUB_DISABLE_TELEMETRY := 1
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: setup reproduce test clean
+.PHONY: setup reproduce backbones test clean
 
 setup: $(VENV)/ready
 
@@ -27,6 +28,9 @@ $(VENV)/ready: envs/requirements.lock pyproject.toml Makefile
 reproduce: setup
 	snakemake --cores $(CORES) --config scale=$(SCALE) -- headline
 	lexigraft summary
+
+backbones: setup
+	snakemake --cores $(CORES) --config scale=mini-backbones -- backbones
 
 test: setup
 	ruff check .

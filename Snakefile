@@ -1,5 +1,5 @@
 # Table of contents: what there is to make, and one rule file a stage.
-from lexigraft.specs.snakefile import evaluations, hold, launcher, load_plan
+from lexigraft.specs.snakefile import evaluations, hold, launcher, load_plan, retrained
 
 
 configfile: "config.yaml"

@@ -50,6 +50,14 @@ def test_a_sentence_and_code_2_for_bad_input(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_what_is_not_shipped_is_told_in_one_sentence(tmp_path: Path) -> None:
+    done = run("ship", str(tmp_path), "--out", str(tmp_path / "out"))
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "config.json: no such file; the output of a pre-training by the stage" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_misspelt_strategy_names_the_allowed_ones(tmp_path: Path) -> None:
     done = run("transfer", "--source", "x", "--target", "y", "--init", "semantik", "--out", "z")
     assert done.returncode == 2

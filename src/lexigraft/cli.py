@@ -351,6 +351,19 @@ def bench(
     measure_all(names or [], out=out, pairs=pairs, threads=threads, sizes=sizes)
 
 
+@app.command()
+@told_in_one_sentence
+def ship(
+    backbones: Annotated[list[Path], typer.Argument(help="Outputs of `backbone`, pre-trained.")],
+    *,
+    out: Annotated[Path, typer.Option(help="Folder that gets one folder for each.")],
+) -> None:
+    """Write pre-trained backbones in half precision, with records and checksums, to be shipped."""
+    from lexigraft.encoders.shipped import ship_backbones
+
+    ship_backbones(backbones, out)
+
+
 def main() -> None:
     """Entry point of the command."""
     sys.exit(app())

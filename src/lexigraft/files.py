@@ -37,6 +37,7 @@ KINDS = {
 """Types of JSON values, as messages call them."""
 OUTPUT_MARKS = (
     "spec.json",
+    "shipped.json",
     "retrieve.json",
     "bench.csv",
     "growth.csv",

@@ -48,7 +48,10 @@ def test_what_was_typed_wins_over_snakemakes_parse(root: Path) -> None:
     ("change", "sentence"),
     [
         ({"sale": "mini"}, "unknown key 'sale'; did you mean 'scale'?"),
-        ({"scale": "huge"}, "scale: found 'huge'; allowed: development, mini, paper, smoke"),
+        (
+            {"scale": "huge"},
+            "scale: found 'huge'; allowed: development, mini, mini-backbones, paper, smoke",
+        ),
         ({"scale": 3}, "scale: found 3; allowed: a value of type string"),
         ({"rows": "al"}, """rows: found "al"; did you mean 'all'? allowed: main, all"""),
         ({"experiments": ["tabel2"]}, "experiments: found 'tabel2'; allowed: figure1, table1,"),
@@ -73,7 +76,7 @@ def test_a_word_of_the_wrong_type_is_refused(root: Path, word: str) -> None:
         load_config(root, VALUES, ["snakemake", "--config", word])
 
 
-@pytest.mark.parametrize("scale", ["smoke", "mini", "development", "paper"])
+@pytest.mark.parametrize("scale", ["smoke", "mini", "mini-backbones", "development", "paper"])
 def test_every_shipped_scale_loads(root: Path, scale: str) -> None:
     config = load_config(root, VALUES | {"scale": scale})
     assert config.scale.evaluation["zero_shot"]

@@ -57,7 +57,7 @@ def test_a_row_may_say_more_at_one_scale(load) -> None:
     [
         (
             "rows: [{id: a, label: A, run: {}, at: {huge: {mlm.steps: 1}}}]",
-            "row 'a': at: 'huge' is no scale; allowed: development, mini, paper, smoke",
+            "row 'a': at: 'huge' is no scale; allowed: development, mini, mini-backbones, paper",
         ),
         ("rows: [{id: a, label: A, run: {mlm.step: 3}}]", "did you mean 'mlm.steps'?"),
         (

@@ -95,7 +95,7 @@ def test_elsewhere_the_words_are_those_of_the_main_rows_transfer(root: Path, sca
         ),
         (
             "neighbours: {run: {}, at: {huge: {}}, words: [{word: a}]}",
-            "neighbours: at: 'huge' is no scale; allowed: development, mini, paper, smoke",
+            "neighbours: at: 'huge' is no scale; allowed: development, mini, mini-backbones",
         ),
         (
             "neighbours: {run: {}, words: [{word: a}]}\ncolumns: [zero_shot.ndcg@10]",

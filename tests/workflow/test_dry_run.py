@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import time
@@ -13,7 +12,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-TREE = ("Snakefile", "config.yaml", "workflow", "profiles", "src")
 FIELD = '''    temperature: float = 1.0
     """Divides affinities before sparsemax."""
 '''
@@ -47,18 +45,6 @@ def jobs(run: subprocess.CompletedProcess[str]) -> dict[str, int]:
     assert run.returncode == 0, run.stderr + run.stdout
     stats = run.stdout + run.stderr
     return {name: int(count) for name, count in re.findall(r"^(\w+) +(\d+)$", stats, re.M)}
-
-
-@pytest.fixture
-def tree(root: Path, tmp_path: Path) -> Path:
-    """A copy of what the workflow is made of."""
-    for name in TREE:
-        source = root / name
-        if source.is_dir():
-            shutil.copytree(source, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, tmp_path / name)
-    return tmp_path
 
 
 @pytest.mark.parametrize("scale", ["smoke", "mini", "paper"])
@@ -128,7 +114,10 @@ def test_a_new_axis_changes_no_id_and_plans_only_its_own_jobs(tree: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["scale=huge"], "scale: found 'huge'; allowed: development, mini, paper, smoke"),
+        (
+            ["scale=huge"],
+            "scale: found 'huge'; allowed: development, mini, mini-backbones, paper, smoke",
+        ),
         (["experiment=table2"], "unknown key 'experiment'; did you mean 'experiments'?"),
         (["seeds=first"], "seeds: found 'first'; allowed: a value of type integer"),
         (["experiments=[]"], "experiments: found []; allowed: 1 or more values"),

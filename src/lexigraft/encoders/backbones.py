@@ -1,11 +1,11 @@
-"""Backbones: masked language models fetched from the hub, found on disk, in a package, or made.
+"""Backbones: masked language models of the hub, on disk, in a package, shipped with us, or made.
 
-Each way writes the same folder: model and tokenizer in the root, `backbone.json`, and for a
-pre-trained one `training.jsonl` and its loss as a figure.
+Each way writes the same folder: model and tokenizer in the root, `backbone.json`, and for one that
+we pre-trained `training.jsonl` and its loss as a figure.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,11 @@ from lexigraft.encoders.decoder import output_projection
 from lexigraft.encoders.masked_lm import load_masked_lm, save_masked_lm
 from lexigraft.encoders.output_vocabulary import read_output_tokenizer
 from lexigraft.encoders.packages import PACKAGED_MODELS, copy_packaged_model
+from lexigraft.encoders.shipped import verify_shipped
 from lexigraft.errors import LexigraftError
-from lexigraft.files import sha256_file, write_json
+from lexigraft.files import parse_json, read_object, sha256_file, write_json
 from lexigraft.specs.ranges import check_fields
+from lexigraft.specs.shipped import REMEDY
 from lexigraft.specs.stages import BackboneSpec
 from lexigraft.training.curves import plot_loss
 from lexigraft.training.masked_lm import MaskedLmOptions, train_masked_lm
@@ -31,6 +33,7 @@ from lexigraft.vocabulary.training import train_tokenizer
 from lexigraft.vocabulary.unigrams import count_unigrams
 
 SUMMARY = "backbone.json"
+HISTORY = "training.jsonl"
 
 
 def backbone_from_hub(location: str, revision: str, out: Path) -> None:
@@ -82,6 +85,30 @@ def backbone_from_package(location: str, out: Path) -> None:
     )
 
 
+def backbone_from_shipped(location: str, sha256: str, out: Path) -> None:
+    """Take a model that `ship_backbones` wrote; its half precision becomes float32 again.
+
+    Raises:
+        LexigraftError: there is no such folder, or a file of it is missing, altered or not the one
+            asked for.
+    """
+    folder = Path(location)
+    if not location or not folder.is_dir():
+        raise LexigraftError(f"location: no such folder: {location!r}; {REMEDY}")
+    hashes = verify_shipped(folder, sha256)
+    model, tokenizer = load_masked_lm(folder)
+    lines = (folder / HISTORY).read_text(encoding="utf-8").splitlines()
+    _write_history(out, [parse_json(line, f"{folder / HISTORY}") for line in lines])
+    pretraining = {name: read_object(folder / f"{name}.json") for name in ("spec", "provenance")}
+    record = {
+        "origin": "shipped",
+        "location": location,
+        "sha256": hashes,
+        "pretraining": {**read_object(folder / SUMMARY), **pretraining},
+    }
+    _write(out, model, tokenizer, record)
+
+
 def pretrain_backbone(
     spec: BackboneSpec, texts: Iterable[str], out: Path, checkpoints: Path
 ) -> None:
@@ -118,8 +145,7 @@ def pretrain_backbone(
         description=f"pre-train {spec.name or spec.architecture}",
         token_cache=shared_token_cache(),
     )
-    write_history(out / "training.jsonl", result.history)
-    plot_loss(result.history, out / "loss", "Pre-training", "cross-entropy (nats a masked token)")
+    _write_history(out, result.history)
     record = {
         "origin": "pretrain",
         "architecture": spec.architecture,
@@ -129,6 +155,11 @@ def pretrain_backbone(
         **result.summary,
     }
     _write(out, model, tokenizer, record)
+
+
+def _write_history(out: Path, history: Sequence[Mapping[str, float]]) -> None:
+    write_history(out / HISTORY, history)
+    plot_loss(history, out / "loss", "Pre-training", "cross-entropy (nats a masked token)")
 
 
 def _count(weights: Path) -> tuple[int, int]:

@@ -114,9 +114,9 @@ def _unread(run: Run, scale: Scale) -> str:
 
 
 def _lengths(run: Run, scale: Scale) -> str:
-    """Inputs longer than the backbone reads, as far as that is known: where we pre-train it."""
-    backbone = scale.backbones[run.backbone]
-    if run.lexical or backbone.origin != "pretrain":
+    """Inputs longer than the backbone reads, as far as that is known: where we pre-trained it."""
+    positions = scale.positions.get(run.backbone)
+    if run.lexical or positions is None:
         return ""
     used = ["finetune.query_length", "finetune.document_length"]
     used += ["encode.query_length", "encode.document_length"]
@@ -125,9 +125,9 @@ def _lengths(run: Run, scale: Scale) -> str:
     for axis in used:
         found = value(run, axis)
         assert isinstance(found, int)
-        if found > backbone.positions:
+        if found > positions:
             return (
-                f"{axis}: found {found}; allowed: at most {backbone.positions}, the positions of "
+                f"{axis}: found {found}; allowed: at most {positions}, the positions of "
                 f"the backbone {run.backbone!r}"
             )
     return ""

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -14,6 +14,7 @@ from lexigraft.specs.experiments import experiment_names
 from lexigraft.specs.options import TRAINED
 from lexigraft.specs.ranges import check_fields, out_of_range, run_problem
 from lexigraft.specs.run import Run, as_type, with_deltas
+from lexigraft.specs.shipped import check_shippable, shipped_backbones
 from lexigraft.specs.stages import BackboneSpec, CorpusSpec
 
 Spec = TypeVar("Spec", bound=StageSpec)
@@ -48,6 +49,10 @@ class Scale:
     evaluation: Mapping[str, tuple[str, ...]]
     """Role to `collection/set` names."""
     domain: Domain | None = None
+    positions: Mapping[str, int] = field(default_factory=dict)
+    """Backbone to the tokens that it reads, of those whose pre-training the scale states."""
+    retrained: tuple[str, ...] = ()
+    """Backbones that are pre-trained here to be shipped with the repository."""
 
     def run_with(self, deltas: Mapping[str, Any]) -> Run:
         """The scale's run, its domain's deltas for a run of the domain, then the given ones.
@@ -197,6 +202,17 @@ def load_scale(root: Path, name: str) -> Scale:
     for key, found in (("run", run), ("domain.run", with_deltas(run, runs["domain.run"]))):
         if problem := run_problem(found):
             raise LexigraftError(f"{path}: {key}: {problem}")
+    backbones = {
+        key: _backbone(key, options, collections[text].id, f"{path}: backbones.{key}")
+        for key, options in document["backbones"].items()
+    }
+    positions = {
+        key: spec.positions for key, spec in backbones.items() if spec.origin == "pretrain"
+    }
+    shipped, retrain = tuple(document.get("shipped", ())), document.get("retrain", False)
+    check_shippable(backbones, shipped, f"{path}: shipped")
+    if not retrain:
+        backbones |= shipped_backbones(root, backbones, shipped, f"{path}: shipped")
     return Scale(
         name=name,
         title=document["title"],
@@ -208,12 +224,11 @@ def load_scale(root: Path, name: str) -> Scale:
         training=document["training"],
         text=text,
         collections=collections,
-        backbones={
-            key: _backbone(key, options, collections[text].id, f"{path}: backbones.{key}")
-            for key, options in document["backbones"].items()
-        },
+        backbones=backbones,
         evaluation={role: tuple(document["evaluation"].get(role, ())) for role in ROLES},
         domain=Domain(domain["training"], domain["text"], runs["domain.run"]) if domain else None,
+        positions=positions,
+        retrained=shipped if retrain else (),
     )
 
 
@@ -279,4 +294,9 @@ def _spec(kind: type[Spec], name: str, options: Mapping[str, Any], where: str) -
 
 def _backbone(name: str, options: Mapping[str, Any], corpus: str, where: str) -> BackboneSpec:
     spec = _spec(BackboneSpec, name, options, where)
+    if spec.origin == "shipped":
+        raise LexigraftError(
+            f"{where}.origin: found 'shipped'; allowed: pretrain, and {name!r} in the list "
+            "'shipped'"
+        )
     return dataclasses.replace(spec, corpus=corpus) if spec.origin == "pretrain" else spec

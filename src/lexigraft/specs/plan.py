@@ -59,6 +59,12 @@ class Plan:
         return shlex.join(words)
 
     @property
+    def retrained(self) -> list[str]:
+        """Folders of the backbones that the scale pre-trains to be shipped."""
+        scale = self.config.scale
+        return [self.folder(scale.backbones[name].id) for name in scale.retrained]
+
+    @property
     def tables(self) -> list[str]:
         """Experiments that have a table: all."""
         return list(self.experiments)
@@ -167,6 +173,10 @@ def build_plan(config: Config) -> Plan:
             note=experiment.note,
             neighbours=_planned_neighbours(experiment, config.scale, stages),
         )
+    scale = config.scale
+    for name in scale.retrained:
+        for spec in (scale.collections[scale.text], scale.backbones[name]):
+            stages[spec.id] = spec
     plan = Plan(config, stages, planned)
     refuse_changed_meaning(plan)
     return plan

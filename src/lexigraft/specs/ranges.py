@@ -40,6 +40,7 @@ SHORTEST_LENGTH = 3
 """Tokens of an input: one between two special ones. Tokenizers do not cut to fewer."""
 MEASURES = "ndcg@k, recall@k, precision@k, map@k, mrr@k"
 METRIC = re.compile(r"(ndcg|recall|precision|map|mrr)@[1-9][0-9]*")
+SHA256 = re.compile(r"[0-9a-f]{64}")
 LARGEST_SHIFT = 1000
 """Logits are tens at most: a shift beyond leaves nothing or everything active."""
 LARGEST_SEED = 2**32 - 1
@@ -55,6 +56,8 @@ def out_of_range(name: str, found: Any) -> str:
         if len(found) != 3 or min(found) < 0 or not math.isclose(sum(found), 1):
             return f"found {list(found)}; allowed: three shares that sum to 1"
         return ""
+    if name == "sha256":
+        return "" if SHA256.fullmatch(found) else f"found {found!r}; allowed: 64 hexadecimal digits"
     if name == "metrics":
         wrong = [metric for metric in found if not METRIC.fullmatch(metric)]
         return f"found {wrong[0]!r}; allowed: {MEASURES} with k from 1" if wrong else ""
@@ -148,6 +151,8 @@ def _problems(spec: StageSpec) -> Iterator[tuple[str, str]]:
         # A default is always allowed: the length 0 stands for the model's own where it is one.
         if found != field.default and (problem := out_of_range(field.name, found)):
             yield field.name, problem
+    if isinstance(spec, BackboneSpec) and spec.sha256 and spec.origin != "shipped":
+        yield "sha256", f"read with origin shipped only, the origin is {spec.origin}"
     if isinstance(spec, BackboneSpec) and spec.origin == "pretrain":
         yield from _misfits(spec)
     if isinstance(spec, VocabularySpec) and (problem := vocabulary_problem(spec)):

@@ -28,6 +28,17 @@ def evaluations(plan: Plan, *experiments: str) -> list[str]:
         return plan.evaluations(experiments)
 
 
+def retrained(plan: Plan) -> list[str]:
+    """Backbones that are pre-trained to be shipped; where the scale has none, Snakemake stops."""
+    with told_in_one_sentence():
+        if not plan.retrained:
+            raise LexigraftError(
+                f"backbones: the scale {plan.config.scale.name} pre-trains none to be shipped; "
+                "allowed: a scale with retrain: true, such as mini-backbones"
+            )
+    return plan.retrained
+
+
 def hold(results: str) -> None:
     """Keep other workflows off a results folder while this process lives; stop if one is at work.
 

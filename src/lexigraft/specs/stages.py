@@ -84,10 +84,12 @@ class BackboneSpec(StageSpec):
     """A masked language model and its tokenizer: fetched, found or pre-trained."""
 
     stage = "backbone"
-    origin: Literal["hub", "folder", "package", "pretrain"] = "hub"
-    """Where it comes from."""
+    origin: Literal["hub", "folder", "package", "shipped", "pretrain"] = "hub"
+    """Where it comes from; shipped: from a folder that `lexigraft ship` wrote."""
     location: str = ""
     """Hub id, folder, or name of the installed package."""
+    sha256: str = ""
+    """Hash that the weights of a shipped one must have; empty for what its record says."""
     revision: str = ""
     """Commit of the hub repository; empty for the newest, whose commit is recorded."""
     corpus: str = reads("collection", optional=True)

@@ -4,6 +4,7 @@ from lexigraft.encoders.backbones import (
     backbone_from_folder,
     backbone_from_hub,
     backbone_from_package,
+    backbone_from_shipped,
     pretrain_backbone,
 )
 from lexigraft.errors import LexigraftError
@@ -13,7 +14,7 @@ from lexigraft.training.packing import CollectionText
 
 
 def run(spec: BackboneSpec, job: Job) -> None:
-    """Write the model, backbone.json and, if it was pre-trained here, training.jsonl and loss.*.
+    """Write the model, backbone.json and, if this stage pre-trained it, training.jsonl and loss.*.
 
     Raises:
         LexigraftError: the origin has no such model, or refuses it.
@@ -24,6 +25,8 @@ def run(spec: BackboneSpec, job: Job) -> None:
         backbone_from_folder(spec.location, job.out)
     elif spec.origin == "package":
         backbone_from_package(spec.location, job.out)
+    elif spec.origin == "shipped":
+        backbone_from_shipped(spec.location, spec.sha256, job.out)
     elif "corpus" not in job.inputs:
         raise LexigraftError("corpus: a collection is needed with origin pretrain")
     else:
