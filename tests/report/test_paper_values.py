@@ -259,7 +259,8 @@ def test_table_8_is_whole(root: Path):
 
 @pytest.mark.parametrize("scale", ["smoke", "mini", "development", "paper"])
 def test_the_l0_of_table_8_is_one_recipe_switched_on_and_off(root: Path, scale: str):
-    rows = {row.id: dict(row.deltas_at(scale)) for row in load_experiment(root, "table8").rows}
+    lineage = load_scale(root, scale).lineage
+    rows = {row.id: dict(row.deltas_at(lineage)) for row in load_experiment(root, "table8").rows}
     pairs = [("inference-free-vt", "inference-free-vt-idf")]
     pairs += [("inference-free-bert", "inference-free-bert-idf")]
     pairs += [("cocondenser-idf-l0", "cocondenser-idf")]

@@ -127,7 +127,7 @@ def test_a_scale_that_extends_another_states_what_differs(tree: Path) -> None:
         ("extends: mini\nseeds: {many: [1, 1]}\n", "seeds.many: found [1, 1]; allowed: each seed"),
         (
             "extends: mini\nseeds: {compared: all}\n",
-            "seeds.compared: found 'all'; allowed: 'one', 'many'",
+            'seeds.compared: found "all"; allowed: one, many',
         ),
     ],
 )

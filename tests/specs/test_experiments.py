@@ -46,10 +46,22 @@ def test_two_axes_make_their_product(load) -> None:
     assert len(rows) == 4
 
 
+def test_a_scale_that_extends_another_has_what_rows_say_for_that_one(load) -> None:
+    (row,) = load(
+        "rows: [{id: a, label: A, run: {mlm.steps: 9}, at: {mini: {mlm.steps: 2, seed: 3}, "
+        "development: {seed: 4}}}]"
+    ).rows
+    assert row.deltas_at(["mini", "development"]) == {
+        "backbone": "modernbert",
+        "mlm.steps": 2,
+        "seed": 4,
+    }
+
+
 def test_a_row_may_say_more_at_one_scale(load) -> None:
     (row,) = load("rows: [{id: a, label: A, run: {mlm.steps: 9}, at: {mini: {mlm.steps: 2}}}]").rows
-    assert row.deltas_at("mini") == {"backbone": "modernbert", "mlm.steps": 2}
-    assert row.deltas_at("paper") == {"backbone": "modernbert", "mlm.steps": 9}
+    assert row.deltas_at(["mini"]) == {"backbone": "modernbert", "mlm.steps": 2}
+    assert row.deltas_at(["paper"]) == {"backbone": "modernbert", "mlm.steps": 9}
 
 
 @pytest.mark.parametrize(

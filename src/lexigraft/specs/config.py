@@ -35,6 +35,8 @@ class Scale:
     """How big a run is: values, collections, backbones and evaluation sets."""
 
     name: str
+    lineage: tuple[str, ...]
+    """Its name, after that of the scale that it extends."""
     title: str
     rows: str
     one: tuple[int, ...]
@@ -170,7 +172,7 @@ def load_scale(root: Path, name: str) -> Scale:
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in folder.glob("*.yaml")))
         raise LexigraftError(f"config.yaml or --config: scale: found {name!r}; allowed: {known}")
-    document = _scale_document(path, schema("scale", root))
+    document, lineage = _scale_document(path, schema("scale", root))
     collections = {
         key: _spec(CorpusSpec, key, options, f"{path}: collections.{key}")
         for key, options in document["collections"].items()
@@ -215,6 +217,7 @@ def load_scale(root: Path, name: str) -> Scale:
         backbones |= shipped_backbones(root, backbones, shipped, f"{path}: shipped")
     return Scale(
         name=name,
+        lineage=lineage,
         title=document["title"],
         rows=document["rows"],
         one=tuple(document["seeds"]["one"]),
@@ -232,12 +235,13 @@ def load_scale(root: Path, name: str) -> Scale:
     )
 
 
-def _scale_document(path: Path, closed: dict[str, Any]) -> dict[str, Any]:
-    """A scale's file; with `extends`, what it states laid over the scale that it names."""
+def _scale_document(path: Path, closed: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A scale's file; with `extends`, what it states laid over the scale that it names. And its
+    lineage."""
     document: dict[str, Any] = read_document(path, {"type": "object"})
     if "extends" not in document:
         check(document, closed, str(path))
-        return document
+        return document, (path.stem,)
     name = document.pop("extends")
     base = path.parent / f"{name}.yaml"
     if base == path or not base.is_file():
@@ -250,7 +254,7 @@ def _scale_document(path: Path, closed: dict[str, Any]) -> dict[str, Any]:
     check(below, closed, str(base))
     merged = _laid_over(below, document)
     check(merged, closed, str(path))
-    return merged
+    return merged, (name, path.stem)
 
 
 def _laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

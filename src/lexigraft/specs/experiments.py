@@ -2,14 +2,19 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.documents import check, read_document, schema
-from lexigraft.specs.neighbours import Neighbours, PlannedNeighbours, neighbours_of
+from lexigraft.specs.neighbours import (
+    Neighbours,
+    PlannedNeighbours,
+    deltas_at,
+    neighbours_of,
+)
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class Row:
     """Deltas on the scale's run, the base included; None for a row that is always cited. A row with
     both is run where the scale has its backbone and cited elsewhere."""
     at: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Further deltas at one scale alone, by its name."""
+    """Further deltas at one scale and those that extend it, by its name."""
     cited: str = ""
     seeds: str = "one"
     main: bool = False
@@ -34,9 +39,9 @@ class Row:
     reported_sets: Mapping[str, float] = field(default_factory=dict)
     """What is reported of single sets, by name, for the columns of `each`."""
 
-    def deltas_at(self, scale: str) -> Mapping[str, Any]:
-        """All deltas that hold at a scale."""
-        return {**(self.deltas or {}), **self.at.get(scale, {})}
+    def deltas_at(self, scales: Sequence[str]) -> Mapping[str, Any]:
+        """All deltas that hold at a scale: its name, after that of the scale that it extends."""
+        return deltas_at(self.deltas or {}, self.at, scales)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ def refuse_two_meanings(experiments: Iterable[Experiment], scale: Scale) -> None
         for row in experiment.rows:
             if row.deltas is None:
                 continue
-            found = scale.run_with(row.deltas_at(scale.name))
+            found = scale.run_with(row.deltas_at(scale.lineage))
             before, path = seen.setdefault(row.id, (found, experiment.path))
             if before != found:
                 raise LexigraftError(

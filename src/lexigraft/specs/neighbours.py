@@ -1,7 +1,7 @@
 """Experiments about words: sub-tokens and nearest anchors of new tokens after a transfer."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,15 +30,25 @@ class Neighbours:
     deltas: Mapping[str, Any]
     """Deltas on the scale's run, up to its transfer."""
     at: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Further deltas at one scale alone, by its name."""
+    """Further deltas at one scale and those that extend it, by its name."""
     sample: int = 0
     """How many other new tokens are drawn."""
     seed: int = 42
     """Which."""
 
-    def deltas_at(self, scale: str) -> Mapping[str, Any]:
-        """All deltas that hold at a scale."""
-        return {**self.deltas, **self.at.get(scale, {})}
+    def deltas_at(self, scales: Sequence[str]) -> Mapping[str, Any]:
+        """All deltas that hold at a scale: its name, after that of the scale that it extends."""
+        return deltas_at(self.deltas, self.at, scales)
+
+
+def deltas_at(
+    deltas: Mapping[str, Any], at: Mapping[str, Mapping[str, Any]], scales: Sequence[str]
+) -> dict[str, Any]:
+    """Deltas, and what is stated at each of some scales, a later one before an earlier one."""
+    merged = dict(deltas)
+    for scale in scales:
+        merged |= at.get(scale, {})
+    return merged
 
 
 @dataclass(frozen=True)

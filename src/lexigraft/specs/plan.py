@@ -194,7 +194,7 @@ def _planned(
     evaluations = {}
     facts: dict[str, Any] = {}
     where = f"{experiment.path}: row {row.id!r}"
-    deltas = row.deltas_at(config.scale.name)
+    deltas = row.deltas_at(config.scale.lineage)
     run = config.scale.run_with(deltas)
     if row.cited and run.backbone not in config.scale.backbones:
         facts = {"missing": run.backbone}
@@ -232,7 +232,7 @@ def _planned_neighbours(
     if stated is None:
         return None
     where = f"{experiment.path}: neighbours.run"
-    run = scale.run_with(stated.deltas_at(scale.name))
+    run = scale.run_with(stated.deltas_at(scale.lineage))
     check_run(run, scale, where)
     if not run.target:
         known = ", ".join(scale.backbones)
