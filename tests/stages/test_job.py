@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from lexigraft.errors import LexigraftError
-from lexigraft.specs.stages import BackboneSpec, EvaluateSpec
+from lexigraft.specs.base import StageSpec
+from lexigraft.specs.stages import BackboneSpec, EncodeSpec, EvaluateSpec, RetrieveSpec
 from lexigraft.stages.job import Job, execute
 
 SPEC = BackboneSpec(name="b", origin="folder", location="x")
@@ -21,6 +22,10 @@ def write(spec: BackboneSpec, job: Job) -> None:
 def fail(spec: BackboneSpec, job: Job) -> None:
     write(spec, job)
     raise LexigraftError("no")
+
+
+def write_nothing(spec: StageSpec, job: Job) -> None:
+    """A stage without content."""
 
 
 def write_slowly(spec: BackboneSpec, job: Job) -> None:
@@ -40,6 +45,20 @@ def test_spec_and_provenance_stand_beside_the_output(tmp_path: Path) -> None:
     provenance = json.loads((tmp_path / "b-1" / "provenance.json").read_text())
     assert provenance["versions"]["lexigraft"]
     assert provenance["seed"] == 42
+
+
+def test_vectors_that_are_removed_stay_known_to_what_searched_them(tmp_path: Path) -> None:
+    (tmp_path / "c").mkdir()
+    (tmp_path / "m").mkdir()
+    encode = EncodeSpec(model="m", collection="c", values="int8")
+    inputs = {"model": tmp_path / "m", "collection": tmp_path / "c"}
+    execute(encode, inputs, tmp_path / "v-1", write_nothing)
+    searched = {"collection": tmp_path / "c", "vectors": tmp_path / "v-1"}
+    execute(RetrieveSpec(collection="c", vectors="v-1"), searched, tmp_path / "r-1", write_nothing)
+    origin = json.loads((tmp_path / "r-1" / "provenance.json").read_text())["inputs"]
+    vectors = origin["vectors"]["spec"]
+    assert (vectors["id"], vectors["model"], vectors["values"]) == ("v-1", "m", "int8")
+    assert "spec" not in origin["collection"]
 
 
 def test_a_failed_stage_leaves_nothing_and_spares_what_was_there(tmp_path: Path) -> None:

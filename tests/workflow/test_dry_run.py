@@ -14,6 +14,9 @@ import pytest
 import yaml
 
 TREE = ("Snakefile", "config.yaml", "workflow", "profiles", "src")
+MAKEFILE = (Path(__file__).parents[2] / "Makefile").read_text(encoding="utf-8")
+MAIN_JOB = shlex.split(re.findall(r"--config scale=\$\(SCALE\) (.+)", MAKEFILE)[0])
+"""What `make reproduce` asks for beside the scale."""
 FIELD = '''    temperature: float = 1.0
     """Divides affinities before sparsemax."""
 '''
@@ -29,7 +32,8 @@ from pathlib import Path
 from lexigraft.specs.config import load_config
 from lexigraft.specs.plan import build_plan
 import json, sys
-plan = build_plan(load_config(Path("."), {"scale": "mini", "experiments": sys.argv[1:]}))
+values = {"scale": "mini", "experiments": sys.argv[1:], "rows": "main"}
+plan = build_plan(load_config(Path("."), values))
 print(json.dumps({i: [plan.folder(i), s.record()] for i, s in plan.stages.items()}))
 """
 
@@ -64,14 +68,15 @@ def tree(root: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("scale", ["smoke", "mini", "paper"])
 def test_every_scale_plans_in_seconds(tree: Path, scale: str) -> None:
     start = time.monotonic()
-    counts = jobs(snakemake(tree, "--config", f"scale={scale}", "rows=all"))
+    counts = jobs(snakemake(tree, "--config", f"scale={scale}"))
     seconds = time.monotonic() - start
     assert counts["finetune"] >= 10
     assert seconds < 30
 
 
-def test_the_paper_scale_is_the_papers(tree: Path) -> None:
-    counts = jobs(snakemake(tree, "headline", "--config", "scale=paper", "rows=main"))
+def test_the_main_job_is_figure_1_and_the_main_rows_of_table_2(tree: Path) -> None:
+    assert MAIN_JOB == ["experiments=[figure1,table2]", "rows=main"]
+    counts = jobs(snakemake(tree, "--config", "scale=paper", *MAIN_JOB))
     assert counts["corpus"] == 15  # MS MARCO, its text collection, 13 sets of BEIR
     assert counts["finetune"] == 11  # six models of one seed, the main one of five
 
@@ -104,7 +109,7 @@ def test_a_new_axis_changes_no_id_and_plans_only_its_own_jobs(tree: Path) -> Non
     for suffix in ("png", "svg"):
         (tree / "results" / "figures" / f"figure1.{suffix}").write_text("")
     (tree / "results" / "index.html").write_text("")
-    assert "Nothing to be done" in snakemake(tree).stdout
+    assert "Nothing to be done" in snakemake(tree, "--config", *MAIN_JOB).stdout
 
     options = tree / "src" / "lexigraft" / "specs" / "options.py"
     head, bias, tail = options.read_text().partition("    bias_alignment: BiasAlignment")
@@ -118,7 +123,8 @@ def test_a_new_axis_changes_no_id_and_plans_only_its_own_jobs(tree: Path) -> Non
     stages = [str(after[identity][1]["stage"]) for identity in new]  # type: ignore[index]
     wanted = ["transfer", "mlm", "calibrate", "finetune", "encode", "retrieve", "evaluate"]
     assert sorted(stages) == sorted(wanted * 2)
-    counts = jobs(snakemake(tree, "--config", "experiments=[figure1,table2,temperature]"))
+    named = ("experiments=[figure1,table2,temperature]", "rows=main")
+    counts = jobs(snakemake(tree, "--config", *named))
     assert {name: counts.get(name) for name in wanted} == dict.fromkeys(wanted, 2)
     assert "backbone" not in counts
     assert "corpus" not in counts
@@ -150,8 +156,8 @@ def test_the_cluster_profile_names_rules_that_there_are(root: Path) -> None:
     assert "gpu=" in rules["encode"]
 
 
-def test_headline_needs_its_two_experiments(tree: Path) -> None:
-    run = snakemake(tree, "headline", "--config", "experiments=table2")
+def test_a_table_that_is_not_configured_is_refused(tree: Path) -> None:
+    run = snakemake(tree, "results/tables/figure1.csv", "--config", "experiments=table2")
     refused(run, "experiments: 'figure1' is asked for and not among the configured ones: table2")
 
 
@@ -180,9 +186,9 @@ def test_a_stage_that_refuses_its_input_stops_the_workflow(tree: Path) -> None:
     scale = tree / "workflow" / "scales" / "smoke.yaml"
     text = scale.read_text(encoding="utf-8")
     scale.write_text(text.replace("[numpy]", "[no_such_package]"), encoding="utf-8")
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", "headline"]
+    command = [sys.executable, "-m", "snakemake", "--cores", "1"]
     run = subprocess.run(
-        [*command, "--config", "scale=smoke"],
+        [*command, "--config", "scale=smoke", *MAIN_JOB],
         cwd=tree,
         env=os.environ | {"PYTHONPATH": str(tree / "src")},
         capture_output=True,

@@ -59,6 +59,11 @@ class Plan:
         return shlex.join(words)
 
     @property
+    def kept(self) -> list[str]:
+        """Folders of all stages whose output stays."""
+        return [self.folder(identity) for identity, spec in self.stages.items() if spec.kept]
+
+    @property
     def tables(self) -> list[str]:
         """Experiments that have a table: all."""
         return list(self.experiments)
