@@ -23,7 +23,11 @@ rule all:
     input:
         f"{RESULTS}/index.html",
         multiext(f"{RESULTS}/claims", ".json", ".md"),
-        expand(f"{RESULTS}/tables/{{e}}.{{form}}", e=PLAN.tables, form=["csv", "md", "tex"]),
+        expand(
+            f"{RESULTS}/tables/{{e}}.{{form}}",
+            e=PLAN.tables,
+            form=["csv", "md", "tex"],
+        ),
         expand(f"{RESULTS}/figures/{{e}}.{{form}}", e=PLAN.figures, form=["png", "svg"]),
         PLAN.kept,
     localrule: True
