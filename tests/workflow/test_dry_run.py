@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 TREE = ("Snakefile", "config.yaml", "workflow", "profiles", "src")
 MAKEFILE = (Path(__file__).parents[2] / "Makefile").read_text(encoding="utf-8")
+FORMS = ("csv", "md", "tex")
 MAIN_JOB = shlex.split(re.findall(r"--config scale=\$\(SCALE\) (.+)", MAKEFILE)[0])
 """What `make reproduce` asks for beside the scale."""
 FIELD = '''    temperature: float = 1.0
@@ -86,7 +88,7 @@ def test_the_benchmark_is_a_target_of_its_own(tree: Path) -> None:
     assert "bench" not in jobs(snakemake(tree, "--config", "scale=smoke"))
 
 
-def plan_ids(tree: Path, *experiments: str) -> dict[str, list[object]]:
+def plan_ids(tree: Path, *experiments: str) -> dict[str, tuple[str, dict[str, Any]]]:
     environment = os.environ | {"PYTHONPATH": str(tree / "src")}
     command = [sys.executable, "-c", PLAN_IDS, *experiments]
     run = subprocess.run(
@@ -95,20 +97,44 @@ def plan_ids(tree: Path, *experiments: str) -> dict[str, list[object]]:
     return dict(json.loads(run.stdout))
 
 
-def test_a_new_axis_changes_no_id_and_plans_only_its_own_jobs(tree: Path) -> None:
-    before = plan_ids(tree, "figure1", "table2")
-    # Everything was run once.
-    for folder, record in before.values():
-        (tree / str(folder)).mkdir(parents=True)
-        (tree / str(folder) / "spec.json").write_text(json.dumps(record))
-    for name in ("claims.json", "claims.md", "tables/figure1.csv", "tables/table2.csv"):
+def run_once(tree: Path) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Id to folder and record of the main job, whose outputs are made up, all but vectors."""
+    stages = plan_ids(tree, "figure1", "table2")
+    for folder, record in stages.values():
+        if record["stage"] != "encode":
+            (tree / folder).mkdir(parents=True)
+            (tree / folder / "spec.json").write_text(json.dumps(record))
+    files = [f"tables/{name}.{form}" for name in ("figure1", "table2") for form in FORMS]
+    files += [f"figures/figure1.{form}" for form in ("png", "svg")]
+    for name in [*files, "claims.json", "claims.md", "index.html"]:
         (tree / "results" / name).parent.mkdir(exist_ok=True)
-        for suffix in (".csv", ".md", ".tex") if "tables" in name else (Path(name).suffix,):
-            (tree / "results" / name).with_suffix(suffix).write_text("")
-    (tree / "results" / "figures").mkdir()
-    for suffix in ("png", "svg"):
-        (tree / "results" / "figures" / f"figure1.{suffix}").write_text("")
-    (tree / "results" / "index.html").write_text("")
+        (tree / "results" / name).write_text("")
+    return stages
+
+
+def test_what_is_deleted_is_made_again_with_what_was_made_from_it(tree: Path) -> None:
+    stages = run_once(tree)
+    (model,) = (
+        name
+        for name in stages
+        if name.startswith("modernbert-splade-") and stages[name][1]["stage"] == "finetune"
+    )
+    made_from_it = {model}
+    for _ in range(3):  # encode, retrieve, evaluate
+        made_from_it |= {
+            name
+            for name, (_, record) in stages.items()
+            if made_from_it & {str(value) for value in record.values()}
+        }
+    assert len(made_from_it) == 4
+    shutil.rmtree(tree / stages[model][0])
+    shown = snakemake(tree, "--quiet", "host", "--config", *MAIN_JOB).stdout
+    planned = {Path(log).name for log in re.findall(r"^ +log: (\S+)\.log", shown, re.M)}
+    assert planned == {*made_from_it, "figure1", "table2", "claims", "index"}
+
+
+def test_a_new_axis_changes_no_id_and_plans_only_its_own_jobs(tree: Path) -> None:
+    before = run_once(tree)
     assert "Nothing to be done" in snakemake(tree, "--config", *MAIN_JOB).stdout
 
     options = tree / "src" / "lexigraft" / "specs" / "options.py"
@@ -120,7 +146,7 @@ def test_a_new_axis_changes_no_id_and_plans_only_its_own_jobs(tree: Path) -> Non
     assert set(before) <= set(after)
     # Two of the three temperatures are new; the third is the default, so it is the run of table 2.
     new = [identity for identity in after if identity not in before]
-    stages = [str(after[identity][1]["stage"]) for identity in new]  # type: ignore[index]
+    stages = [after[identity][1]["stage"] for identity in new]
     wanted = ["transfer", "mlm", "calibrate", "finetune", "encode", "retrieve", "evaluate"]
     assert sorted(stages) == sorted(wanted * 2)
     named = ("experiments=[figure1,table2,temperature]", "rows=main")
