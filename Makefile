@@ -26,7 +26,7 @@ $(VENV)/ready: envs/requirements.lock pyproject.toml Makefile
 	@touch $@
 
 reproduce: setup
-	snakemake --cores $(CORES) --config scale=$(SCALE) -- headline
+	snakemake --cores $(CORES) --config scale=$(SCALE) "experiments=[figure1,table2]" rows=main
 	lexigraft summary
 
 backbones: setup

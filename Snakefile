@@ -19,18 +19,17 @@ wildcard_constraints:
 
 
 rule all:
+    # What is missing of it is made again, with what was made from it.
     input:
         f"{RESULTS}/index.html",
-    localrule: True
-
-
-rule headline:
-    input:
-        f"{RESULTS}/tables/table2.csv",
-        f"{RESULTS}/tables/figure1.csv",
-        f"{RESULTS}/figures/figure1.png",
-        f"{RESULTS}/claims.json",
-        f"{RESULTS}/index.html",
+        multiext(f"{RESULTS}/claims", ".json", ".md"),
+        expand(
+            f"{RESULTS}/tables/{{e}}.{{form}}",
+            e=PLAN.tables,
+            form=["csv", "md", "tex"],
+        ),
+        expand(f"{RESULTS}/figures/{{e}}.{{form}}", e=PLAN.figures, form=["png", "svg"]),
+        PLAN.kept,
     localrule: True
 
 

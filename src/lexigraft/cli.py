@@ -14,8 +14,8 @@ import typer
 from lexigraft.errors import LexigraftError
 from lexigraft.refusals import told_in_one_sentence
 from lexigraft.specs.base import StageSpec, field_docs
-from lexigraft.specs.plan import flag
 from lexigraft.specs.stages import STAGES
+from lexigraft.specs.words import flag
 
 app = typer.Typer(
     help="Learned sparse retrieval, reproduced table by table and open to ablation.",

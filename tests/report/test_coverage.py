@@ -1,6 +1,10 @@
 """What becomes of each row of the paper's tables."""
 
+import re
 from pathlib import Path
+
+import pytest
+import yaml
 
 from lexigraft.report.coverage import PAPER, coverage
 from lexigraft.specs.config import load_config
@@ -36,6 +40,17 @@ def test_a_row_is_run_or_cited_with_the_reason(root: Path) -> None:
 def test_a_row_that_is_no_main_one_is_said_to_be(root: Path) -> None:
     text = lines(root, "mini", "table2", rows="main")
     assert told(text, "Our results: + lowercase input") == "not run: no main row (--rows all)"
+
+
+@pytest.mark.parametrize("scale", ["smoke", "mini"])
+def test_by_default_every_row_is_run_or_cited(root: Path, scale: str) -> None:
+    stated = yaml.safe_load((root / "config.yaml").read_text(encoding="utf-8"))
+    plan = build_plan(load_config(root, stated | {"scale": scale}))
+    text = coverage(plan.experiments.values()).splitlines()
+    rows = [line for line in text if line.startswith("  ")]
+    assert len(rows) > 100
+    assert all(re.search(r"  (run|cited from .+)\b", row) for row in rows)
+    assert not [line for line in text if "not run" in line or "no experiment" in line]
 
 
 def test_a_table_that_no_experiment_is_about_is_named(root: Path) -> None:

@@ -5,10 +5,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.config import load_config, load_scale, retyped
 from lexigraft.specs.documents import schema
+from lexigraft.specs.experiments import experiment_names
 
 VALUES = {"scale": "mini", "experiments": ["table2"]}
 
@@ -81,6 +83,15 @@ def test_every_shipped_scale_loads(root: Path, scale: str) -> None:
     config = load_config(root, VALUES | {"scale": scale})
     assert config.scale.evaluation["zero_shot"]
     assert {"bert-uncased", "modernbert"} <= set(config.scale.backbones)
+
+
+def test_the_shipped_configuration_names_every_experiment_in_the_papers_order(root: Path) -> None:
+    stated = yaml.safe_load((root / "config.yaml").read_text(encoding="utf-8"))
+    tables = [f"table{number}" for number in range(1, 11)]
+    assert stated["experiments"] == ["figure1", *tables, "theory", "vectors"]
+    assert sorted(stated["experiments"]) == experiment_names(root)
+    for scale in ("smoke", "mini", "development", "paper"):
+        assert load_config(root, stated | {"scale": scale}).rows == "all"
 
 
 @pytest.fixture

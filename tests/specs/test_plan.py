@@ -10,6 +10,7 @@ import pytest
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.checks import check_run
 from lexigraft.specs.config import Config, load_config, load_scale
+from lexigraft.specs.experiments import experiment_names
 from lexigraft.specs.plan import Plan, build_plan
 from lexigraft.specs.run import Run, axes, with_deltas
 
@@ -88,6 +89,27 @@ def test_a_column_of_each_set_is_one_a_set(root: Path) -> None:
     values = dict(zip(large.columns, row.reported, strict=True))
     assert values["zero_shot/arguana.ndcg@10"] == 51.6
     assert values["zero_shot.ndcg@10"] == 50.6
+
+
+@pytest.mark.parametrize("scale", ["smoke", "mini", "paper"])
+def test_nothing_is_planned_that_no_report_reads(root: Path, scale: str) -> None:
+    for name in experiment_names(root):
+        plan = planned(root, scale=scale, experiments=[name], rows="all")
+        read: set[str] = set()
+        open_ones = [Path(folder).name for folder in plan.evaluations([name])]
+        while open_ones:
+            identity = open_ones.pop()
+            read.add(identity)
+            open_ones += set(plan.stages[identity].inputs().values()) - read
+        assert set(plan.stages) == read, name
+
+
+def test_all_but_vectors_stays(root: Path) -> None:
+    plan = planned(root, scale="mini")
+    removed = set(map(plan.folder, plan.stages)) - set(plan.kept)
+    assert removed == {plan.folder(identity) for identity in of_stage(plan, "encode")}
+    rules = (root / "workflow" / "rules").glob("*.smk")
+    assert [path.stem for path in rules if "temp(" in path.read_text()] == ["encode"]
 
 
 def test_commands_state_inputs_and_what_differs_from_defaults(root: Path) -> None:
@@ -311,7 +333,7 @@ def test_the_seed_is_an_axis_too(root: Path, tmp_path: Path) -> None:
 
 
 def test_head_only_rows_share_all_but_their_own_stages(root: Path) -> None:
-    plan = planned(root, scale="mini", experiments=["table2", "table6"])
+    plan = planned(root, scale="mini", experiments=["table2", "table6"], rows="main")
     alone = planned(root, scale="mini", experiments=["table2"], rows="main")
     new = {i: spec for i, spec in plan.stages.items() if i not in alone.stages}
     # Two head transfers are one; the teacher of sap is the BERT (Splade) of table 2.

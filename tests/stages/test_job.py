@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from lexigraft.errors import LexigraftError
-from lexigraft.specs.stages import BackboneSpec, EvaluateSpec, RetrieveSpec
+from lexigraft.specs.base import StageSpec
+from lexigraft.specs.stages import BackboneSpec, EncodeSpec, EvaluateSpec, RetrieveSpec
 from lexigraft.stages.job import Job, execute
 
 SPEC = BackboneSpec(name="b", origin="folder", location="x")
@@ -21,6 +22,10 @@ def write(spec: BackboneSpec, job: Job) -> None:
 def fail(spec: BackboneSpec, job: Job) -> None:
     write(spec, job)
     raise LexigraftError("no")
+
+
+def write_nothing(spec: StageSpec, job: Job) -> None:
+    """A stage without content."""
 
 
 def write_slowly(spec: BackboneSpec, job: Job) -> None:
@@ -56,6 +61,20 @@ def test_a_ranking_keeps_where_its_vectors_came_from(tmp_path: Path) -> None:
     provenance = json.loads((tmp_path / "r-1" / "provenance.json").read_text())
     assert provenance["inputs"]["vectors"] == {"name": "vectors", "provenance": {"seconds": 4.5}}
     assert provenance["inputs"]["collection"] == {"name": "collection"}
+
+
+def test_vectors_that_are_removed_stay_known_to_what_searched_them(tmp_path: Path) -> None:
+    (tmp_path / "c").mkdir()
+    (tmp_path / "m").mkdir()
+    encode = EncodeSpec(model="m", collection="c", values="int8")
+    inputs = {"model": tmp_path / "m", "collection": tmp_path / "c"}
+    execute(encode, inputs, tmp_path / "v-1", write_nothing)
+    searched = {"collection": tmp_path / "c", "vectors": tmp_path / "v-1"}
+    execute(RetrieveSpec(collection="c", vectors="v-1"), searched, tmp_path / "r-1", write_nothing)
+    origin = json.loads((tmp_path / "r-1" / "provenance.json").read_text())["inputs"]
+    vectors = origin["vectors"]["spec"]
+    assert (vectors["id"], vectors["model"], vectors["values"]) == ("v-1", "m", "int8")
+    assert "spec" not in origin["collection"]
 
 
 def test_a_failed_stage_leaves_nothing_and_spares_what_was_there(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
-"""A copy of the repository's workflow, which a test may change."""
+"""A copy of the workflow for a test to change, and the run that all slow tests look at."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from smoke_run import SmokeRun
 
 TREE = ("Snakefile", "config.yaml", "workflow", "profiles", "envs", "src")
 
@@ -18,3 +20,10 @@ def tree(root: Path, tmp_path: Path) -> Path:
         else:
             shutil.copy(source, tmp_path / name)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def smoke(root: Path, tmp_path_factory: pytest.TempPathFactory) -> SmokeRun:
+    """All experiments at the scale smoke: minutes, once. Tests leave it as they found it."""
+    run = SmokeRun(root, tmp_path_factory.mktemp("smoke"))
+    return replace(run, shown=run.snakemake())

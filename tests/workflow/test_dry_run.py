@@ -4,14 +4,20 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+MAKEFILE = (Path(__file__).parents[2] / "Makefile").read_text(encoding="utf-8")
+FORMS = ("csv", "md", "tex")
+MAIN_JOB = shlex.split(re.findall(r"--config scale=\$\(SCALE\) (.+)", MAKEFILE)[0])
+"""What `make reproduce` asks for beside the scale."""
 FIELD = '''    temperature: float = 1.0
     """Divides affinities before sparsemax."""
 '''
@@ -27,7 +33,8 @@ from pathlib import Path
 from lexigraft.specs.config import load_config
 from lexigraft.specs.plan import build_plan
 import json, sys
-plan = build_plan(load_config(Path("."), {"scale": "mini", "experiments": sys.argv[1:]}))
+values = {"scale": "mini", "experiments": sys.argv[1:], "rows": "main"}
+plan = build_plan(load_config(Path("."), values))
 print(json.dumps({i: [plan.folder(i), s.record()] for i, s in plan.stages.items()}))
 """
 
@@ -50,14 +57,15 @@ def jobs(run: subprocess.CompletedProcess[str]) -> dict[str, int]:
 @pytest.mark.parametrize("scale", ["smoke", "mini", "paper"])
 def test_every_scale_plans_in_seconds(tree: Path, scale: str) -> None:
     start = time.monotonic()
-    counts = jobs(snakemake(tree, "--config", f"scale={scale}", "rows=all"))
+    counts = jobs(snakemake(tree, "--config", f"scale={scale}"))
     seconds = time.monotonic() - start
     assert counts["finetune"] >= 10
     assert seconds < 30
 
 
-def test_the_paper_scale_is_the_papers(tree: Path) -> None:
-    counts = jobs(snakemake(tree, "headline", "--config", "scale=paper", "rows=main"))
+def test_the_main_job_is_figure_1_and_the_main_rows_of_table_2(tree: Path) -> None:
+    assert MAIN_JOB == ["experiments=[figure1,table2]", "rows=main"]
+    counts = jobs(snakemake(tree, "--config", "scale=paper", *MAIN_JOB))
     assert counts["corpus"] == 15  # MS MARCO, its text collection, 13 sets of BEIR
     assert counts["finetune"] == 11  # six models of one seed, the main one of five
 
@@ -67,7 +75,7 @@ def test_the_benchmark_is_a_target_of_its_own(tree: Path) -> None:
     assert "bench" not in jobs(snakemake(tree, "--config", "scale=smoke"))
 
 
-def plan_ids(tree: Path, *experiments: str) -> dict[str, list[object]]:
+def plan_ids(tree: Path, *experiments: str) -> dict[str, tuple[str, dict[str, Any]]]:
     environment = os.environ | {"PYTHONPATH": str(tree / "src")}
     command = [sys.executable, "-c", PLAN_IDS, *experiments]
     run = subprocess.run(
@@ -76,21 +84,45 @@ def plan_ids(tree: Path, *experiments: str) -> dict[str, list[object]]:
     return dict(json.loads(run.stdout))
 
 
-def test_a_new_axis_changes_no_id_and_plans_only_its_own_jobs(tree: Path) -> None:
-    before = plan_ids(tree, "figure1", "table2")
-    # Everything was run once.
-    for folder, record in before.values():
-        (tree / str(folder)).mkdir(parents=True)
-        (tree / str(folder) / "spec.json").write_text(json.dumps(record))
-    for name in ("claims.json", "claims.md", "tables/figure1.csv", "tables/table2.csv"):
+def run_once(tree: Path) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Id to folder and record of the main job, whose outputs are made up, all but vectors."""
+    stages = plan_ids(tree, "figure1", "table2")
+    for folder, record in stages.values():
+        if record["stage"] != "encode":
+            (tree / folder).mkdir(parents=True)
+            (tree / folder / "spec.json").write_text(json.dumps(record))
+    files = [f"tables/{name}.{form}" for name in ("figure1", "table2") for form in FORMS]
+    files += [f"figures/figure1.{form}" for form in ("png", "svg")]
+    for name in [*files, "claims.json", "claims.md", "index.html"]:
         (tree / "results" / name).parent.mkdir(exist_ok=True)
-        for suffix in (".csv", ".md", ".tex") if "tables" in name else (Path(name).suffix,):
-            (tree / "results" / name).with_suffix(suffix).write_text("")
-    (tree / "results" / "figures").mkdir()
-    for suffix in ("png", "svg"):
-        (tree / "results" / "figures" / f"figure1.{suffix}").write_text("")
-    (tree / "results" / "index.html").write_text("")
-    assert "Nothing to be done" in snakemake(tree).stdout
+        (tree / "results" / name).write_text("")
+    return stages
+
+
+def test_what_is_deleted_is_made_again_with_what_was_made_from_it(tree: Path) -> None:
+    stages = run_once(tree)
+    (model,) = (
+        name
+        for name in stages
+        if name.startswith("modernbert-splade-") and stages[name][1]["stage"] == "finetune"
+    )
+    made_from_it = {model}
+    for _ in range(3):  # encode, retrieve, evaluate
+        made_from_it |= {
+            name
+            for name, (_, record) in stages.items()
+            if made_from_it & {str(value) for value in record.values()}
+        }
+    assert len(made_from_it) == 4
+    shutil.rmtree(tree / stages[model][0])
+    shown = snakemake(tree, "--quiet", "host", "--config", *MAIN_JOB).stdout
+    planned = {Path(log).name for log in re.findall(r"^ +log: (\S+)\.log", shown, re.M)}
+    assert planned == {*made_from_it, "figure1", "table2", "claims", "index"}
+
+
+def test_a_new_axis_changes_no_id_and_plans_only_its_own_jobs(tree: Path) -> None:
+    before = run_once(tree)
+    assert "Nothing to be done" in snakemake(tree, "--config", *MAIN_JOB).stdout
 
     options = tree / "src" / "lexigraft" / "specs" / "options.py"
     head, bias, tail = options.read_text().partition("    bias_alignment: BiasAlignment")
@@ -101,10 +133,11 @@ def test_a_new_axis_changes_no_id_and_plans_only_its_own_jobs(tree: Path) -> Non
     assert set(before) <= set(after)
     # Two of the three temperatures are new; the third is the default, so it is the run of table 2.
     new = [identity for identity in after if identity not in before]
-    stages = [str(after[identity][1]["stage"]) for identity in new]  # type: ignore[index]
+    stages = [after[identity][1]["stage"] for identity in new]
     wanted = ["transfer", "mlm", "calibrate", "finetune", "encode", "retrieve", "evaluate"]
     assert sorted(stages) == sorted(wanted * 2)
-    counts = jobs(snakemake(tree, "--config", "experiments=[figure1,table2,temperature]"))
+    named = ("experiments=[figure1,table2,temperature]", "rows=main")
+    counts = jobs(snakemake(tree, "--config", *named))
     assert {name: counts.get(name) for name in wanted} == dict.fromkeys(wanted, 2)
     assert "backbone" not in counts
     assert "corpus" not in counts
@@ -139,8 +172,8 @@ def test_the_cluster_profile_names_rules_that_there_are(root: Path) -> None:
     assert "gpu=" in rules["encode"]
 
 
-def test_headline_needs_its_two_experiments(tree: Path) -> None:
-    run = snakemake(tree, "headline", "--config", "experiments=table2")
+def test_a_table_that_is_not_configured_is_refused(tree: Path) -> None:
+    run = snakemake(tree, "results/tables/figure1.csv", "--config", "experiments=table2")
     refused(run, "experiments: 'figure1' is asked for and not among the configured ones: table2")
 
 
@@ -169,9 +202,9 @@ def test_a_stage_that_refuses_its_input_stops_the_workflow(tree: Path) -> None:
     scale = tree / "workflow" / "scales" / "smoke.yaml"
     text = scale.read_text(encoding="utf-8")
     scale.write_text(text.replace("[numpy]", "[no_such_package]"), encoding="utf-8")
-    command = [sys.executable, "-m", "snakemake", "--cores", "1", "headline"]
+    command = [sys.executable, "-m", "snakemake", "--cores", "1"]
     run = subprocess.run(
-        [*command, "--config", "scale=smoke"],
+        [*command, "--config", "scale=smoke", *MAIN_JOB],
         cwd=tree,
         env=os.environ | {"PYTHONPATH": str(tree / "src")},
         capture_output=True,

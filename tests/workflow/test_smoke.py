@@ -1,147 +1,170 @@
-"""The whole workflow at its smallest: it runs, it survives kill -9, and it gives the same bytes."""
+"""Everything at its smallest: each experiment, each row that the scale has, each rule."""
 
-import csv
-import hashlib
 import json
-import os
-import signal
+import math
+import re
 import subprocess
-import sys
-import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from smoke_run import SmokeRun
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
-
-def command(results: Path, *targets: str) -> list[str]:
-    words = ["--cores", "2", "--config", "scale=smoke", f"results={results}", "--"]
-    return [sys.executable, "-m", "snakemake", *words, *(targets or ("headline",))]
-
-
-def run(root: Path, results: Path, *targets: str) -> str:
-    done = subprocess.run(
-        command(results, *targets), cwd=root, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+WITHOUT_TERMS = {"document_length", "flops", "document_bytes"}
+"""Measures of vectors: BM25 has none, a dense one no terms."""
+NOT_RUN_HERE = re.compile(r".* is cited, not run|.* has no dl19 sets at this scale")
 
 
-def hashes(results: Path) -> dict[str, str]:
-    """What must not depend on when, how often or how fast something was run."""
-    found = {}
-    for pattern in (
-        "*/*/model.safetensors",
-        "*/*/metrics.json",
-        "*/*/manifest.json",
-        "tables/*.md",
-    ):
-        for path in results.glob(pattern):
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            found[str(path.relative_to(results))] = digest
-    return found
+def document(root: Path, folder: str, name: str) -> dict[str, Any]:
+    path = root / "workflow" / folder / f"{name}.yaml"
+    return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
-@pytest.fixture(scope="module")
-def undisturbed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    results = tmp_path_factory.mktemp("undisturbed")
-    run(root, results)
-    return results
+def experiments(root: Path) -> list[str]:
+    return sorted(path.stem for path in (root / "workflow" / "experiments").glob("*.yaml"))
 
 
-def test_everything_that_is_promised_is_there(undisturbed: Path) -> None:
-    for name in ("tables/table2.csv", "tables/table2.md", "tables/table2.tex", "claims.json"):
-        assert (undisturbed / name).stat().st_size > 0
-    for name in ("figures/figure1.png", "figures/figure1.svg", "claims.md"):
-        assert (undisturbed / name).stat().st_size > 0
-    with (undisturbed / "tables" / "table2.csv").open(encoding="utf-8", newline="") as stream:
-        cells = list(csv.DictReader(stream))
-    rows = {cell["row"]: cell["status"] for cell in cells}
-    assert rows["modernbert-vt"] == rows["bm25"] == "run"
-    assert rows["splade-v3"] == "cited"
+def rows_to_run(root: Path, name: str) -> dict[str, dict[str, Any]]:
+    """Row to its options, for the rows that the scale has the backbone of."""
+    backbones = document(root, "scales", "smoke")["backbones"]
+    stated = document(root, "experiments", name)
+    base = stated.get("base", {})
+    if "sweep" in stated:
+        ((axis, values),) = stated["sweep"].items()
+        return {f"{name}-{value}": {**base, axis: value} for value in values}
+    return {
+        row["id"]: {**base, **row["run"]}
+        for row in stated.get("rows", ())
+        if "run" in row and ("cited" not in row or row["run"].get("backbone") in backbones)
+    }
+
+
+def test_every_rule_but_the_benchmark_ran(root: Path, smoke: SmokeRun) -> None:
+    text = "".join(path.read_text() for path in (root / "workflow" / "rules").glob("*.smk"))
+    rules = set(re.findall(r"^rule (\w+):", text, re.M))
+    assert len(rules) == 17
+    ran = set(re.findall(r"\(Rule: (\w+)\)", smoke.shown))
+    assert ran == rules - {"bench"} | {"all"}
+
+
+def test_everything_that_is_promised_is_there(root: Path, smoke: SmokeRun) -> None:
+    names = experiments(root)
+    figures = [name for name in names if "figure" in document(root, "experiments", name)]
+    assert len(names) == 13
+    assert len(figures) == 3
+    files = [f"tables/{name}.{form}" for name in names for form in ("csv", "md", "tex")]
+    files += [f"figures/{name}.{form}" for name in figures for form in ("png", "svg")]
+    for name in [*files, "claims.json", "claims.md", "index.html"]:
+        assert (smoke.results / name).stat().st_size > 0
     # Vectors are temporary; models, rankings and metrics stay.
-    assert not list(undisturbed.glob("encode/*"))
-    assert list(undisturbed.glob("retrieve/*/rankings.parquet"))
+    assert not list(smoke.results.glob("encode/*"))
+    assert list(smoke.results.glob("retrieve/*/rankings.parquet"))
 
 
-def test_one_file_holds_the_report(root: Path, undisturbed: Path, tmp_path: Path) -> None:
+def test_every_row_that_is_run_has_its_numbers(root: Path, smoke: SmokeRun) -> None:
+    seen = 0
+    for name in experiments(root):
+        runs = rows_to_run(root, name)
+        cells = [cell for cell in smoke.cells(name) if cell.get("status") == "run"]
+        assert {cell["row"] for cell in cells} == set(runs), name
+        seen += len(runs)
+        for cell in cells:
+            role, _, measure = cell["column"].partition(".")
+            run = runs[cell["row"]]
+            lexical = run.get("retrieve.engine") == "bm25"
+            dense = run.get("finetune.head") == "dense"
+            if role == "dl19" or (measure in WITHOUT_TERMS and (lexical or dense)):
+                assert cell["ours"] == ""
+                continue
+            value = float(cell["ours"])
+            assert math.isfinite(value)
+            if "@" in measure:
+                assert 0 <= value <= 100
+    assert seen > 100
+
+
+def test_seeds_are_shown_with_their_spread(smoke: SmokeRun) -> None:
+    cells = [cell for cell in smoke.cells("table10") if cell["column"] == "zero_shot.ndcg@10"]
+    ours = {cell["row"]: float(cell["ours"]) for cell in cells}
+    (mean,) = (cell for cell in cells if cell["row"] == "modernbert-vt")
+    assert mean["seeds"] == "42 1"
+    pair = ours["modernbert-vt-seed-42"], ours["modernbert-vt-seed-1"]
+    assert ours["modernbert-vt"] == pytest.approx(sum(pair) / 2, rel=1e-4)
+    # Of two values the sample's deviation is their distance over the root of 2.
+    assert float(mean["deviation"]) == pytest.approx(abs(pair[0] - pair[1]) / 2**0.5, rel=1e-3)
+
+
+def test_words_are_looked_up_in_the_transfer(smoke: SmokeRun) -> None:
+    cells = smoke.cells("table4")
+    # No model of this size has the paper's words as tokens; what it has is sampled.
+    assert {c["fate"] for c in cells if c["word"] == "centimetres"} == {"no token"}
+    sample = {c["word"]: float(c["weight"]) for c in cells if c["sampled"] == "True"}
+    assert len(sample) == 12
+    assert all(0 < weight <= 1 for weight in sample.values())
+
+
+def test_the_theory_is_measured(smoke: SmokeRun) -> None:
+    cells = [cell for cell in smoke.cells("theory") if cell["status"] == "run"]
+    own, folded = (
+        {cell["column"]: float(cell["ours"]) for cell in cells if cell["row"] == row}
+        for row in ("theory-modernbert", "theory-modernbert-case")
+    )
+    assert folded["theory.keys"] < own["theory.keys"]
+    assert folded["theory.complexity"] <= own["theory.complexity"]
+    assert own["theory.compatibility_error"] == 0
+    least, most = (folded[f"theory.compatibility_error{end}"] for end in ("_least", ""))
+    assert least <= most
+
+
+def test_every_claim_is_tested_but_those_about_what_is_cited(root: Path, smoke: SmokeRun) -> None:
+    found = json.loads((smoke.results / "claims.json").read_text(encoding="utf-8"))
+    stated = yaml.safe_load((root / "workflow" / "claims.yaml").read_text(encoding="utf-8"))
+    assert found["left_out"] == 0
+    assert len(found["claims"]) == len(stated)
+    for claim in found["claims"]:
+        for relation in claim["relations"]:
+            if relation["verdict"] == "not run here":
+                for reason in relation["reason"].split("; "):
+                    assert NOT_RUN_HERE.fullmatch(reason), claim["id"]
+
+
+def test_one_file_holds_the_report(root: Path, smoke: SmokeRun, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
-    words = ["--report", str(path), "--config", "scale=smoke", f"results={undisturbed}"]
-    command = [sys.executable, "-m", "snakemake", *words]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    smoke.snakemake("--report", str(path))
     text = path.read_text(encoding="utf-8")
-    for name in ("table2.csv", "figure1.png", "claims.md"):
-        assert name in text
+    names = experiments(root)
+    figures = [name for name in names if "figure" in document(root, "experiments", name)]
+    files = [f"tables/{name}.csv" for name in names] + [f"figures/{name}.png" for name in figures]
+    for name in [*files, "claims.md"]:
+        assert str(smoke.results / name) in text
+    for name in names:
+        assert document(root, "experiments", name)["title"] in text
 
 
-def test_every_output_says_where_it_came_from(undisturbed: Path) -> None:
-    folders = [p.parent for p in undisturbed.glob("*/*/spec.json")]
-    assert len(folders) > 30
+def test_the_page_and_the_summary_show_all_tables(root: Path, smoke: SmokeRun) -> None:
+    page = (smoke.results / "index.html").read_text(encoding="utf-8")
+    headings = [*(f"Table {number}" for number in range(1, 11)), "Figure 1", "Section 3", "vectors"]
+    for heading in headings:
+        assert re.search(rf">\s*{heading}\b", page), heading
+    command = ["lexigraft", "summary", "--results", str(smoke.results)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("table2, scale smoke: ours (the paper's)")
+    for name in experiments(root):
+        assert f"Table   {smoke.results}/tables/{name}.md (.csv, .tex)" in done.stdout
+
+
+def test_every_output_says_where_it_came_from(smoke: SmokeRun) -> None:
+    folders = [path.parent for path in smoke.results.glob("*/*/spec.json")]
+    assert len(folders) > 200
     for folder in folders:
         spec = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
         provenance = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
         assert (spec["id"], spec["stage"]) == (folder.name, folder.parent.name)
         assert provenance["versions"]["torch"]
         assert provenance["seconds"] >= 0
-
-
-def test_the_same_command_again_has_nothing_to_do(root: Path, undisturbed: Path) -> None:
-    assert "Nothing to be done" in run(root, undisturbed)
-
-
-def test_a_run_that_is_killed_goes_on_and_ends_the_same(
-    root: Path, undisturbed: Path, tmp_path: Path
-) -> None:
-    results = tmp_path / "killed"
-    for stage in ("backbone", "finetune", "encode"):
-        with subprocess.Popen(
-            command(results),
-            cwd=root,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        ) as process:
-            wait_for(results / stage, process)
-            os.killpg(process.pid, signal.SIGKILL)
-    run(root, results)
-    assert hashes(results) == hashes(undisturbed)
-    left = [p for p in results.glob("*/.*") if p.suffix in (".partial", ".lock", ".checkpoints")]
-    assert left == []
-
-
-def wait_for(folder: Path, process: "subprocess.Popen[bytes]") -> None:
-    """Until a job of the stage has begun: it holds its lock."""
-    start = time.monotonic()
-    while not list(folder.glob(".*.lock")):
-        assert process.poll() is None, "the workflow ended before the stage began"
-        assert time.monotonic() - start < 600
-        time.sleep(0.05)
-    time.sleep(1)
-
-
-def test_a_table_of_words_is_made_from_a_transfer_that_is_there(
-    root: Path, undisturbed: Path
-) -> None:
-    words = ["--config", "scale=smoke", f"results={undisturbed}", "experiments=[table4]"]
-    target = f"{undisturbed}/tables/table4.csv"
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "2", target, *words],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 of 1 steps (100%) done" in done.stdout + done.stderr
-    with (undisturbed / "tables" / "table4.csv").open(encoding="utf-8", newline="") as stream:
-        cells = list(csv.DictReader(stream))
-    # No model of this size has the paper's words as tokens; what it has is sampled.
-    assert {c["fate"] for c in cells if c["word"] == "centimetres"} == {"no token"}
-    sample = {c["word"]: float(c["weight"]) for c in cells if c["sampled"] == "True"}
-    assert len(sample) == 12
-    assert all(0 < weight <= 1 for weight in sample.values())
 
 
 def test_a_model_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
@@ -155,27 +178,3 @@ def test_a_model_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "absent" in done.stderr.strip().splitlines()[-1]
-
-
-def test_the_theory_is_measured_on_the_models_of_the_tables(root: Path, undisturbed: Path) -> None:
-    """Last in this file: it adds to what the other tests compare."""
-    targets = [str(undisturbed / name) for name in ("tables/theory.csv", "figures/theory.png")]
-    words = ["--cores", "2", "--config", "scale=smoke", f"results={undisturbed}"]
-    command = [sys.executable, "-m", "snakemake", *words, "experiments=theory", "--", *targets]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    shown = done.stdout + done.stderr
-    assert "(Rule: theory)" in shown
-    assert "(Rule: finetune)" not in shown
-    with Path(targets[0]).open(encoding="utf-8", newline="") as stream:
-        cells = [cell for cell in csv.DictReader(stream) if cell["status"] == "run"]
-    own, folded = (
-        {cell["column"]: float(cell["ours"]) for cell in cells if cell["row"] == row}
-        for row in ("theory-modernbert", "theory-modernbert-case")
-    )
-    assert folded["theory.keys"] < own["theory.keys"]
-    assert folded["theory.complexity"] <= own["theory.complexity"]
-    assert own["theory.compatibility_error"] == 0
-    least, most = (folded[f"theory.compatibility_error{end}"] for end in ("_least", ""))
-    assert least <= most
-    assert (undisturbed / "figures" / "theory.svg").stat().st_size > 0

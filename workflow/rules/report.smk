@@ -19,6 +19,7 @@ rule table:
         "../../envs/cpu.yaml"
     params:
         config=PLAN.config_words,
+        title=lambda w: PLAN.experiments[w.experiment].title,
     shell:
         "lexigraft table {wildcards.experiment} {params.config} --log {log:q}"
 

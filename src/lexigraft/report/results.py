@@ -2,12 +2,13 @@
 
 import math
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from lexigraft.errors import LexigraftError
 from lexigraft.files import member, read_object
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def measures_folder(results: Path, identity: str) -> Path:
@@ -80,6 +81,9 @@ class Results:
                 twice or a value that is not finite, or its mean is not that of `metrics.json`.
         """
         path = self.evaluation(identity) / "per_query.parquet"
+        # Imported here: figures of the stages read this module too, and no values of queries.
+        import pandas as pd
+
         if identity not in self._per_query:
             try:
                 self._per_query[identity] = pd.read_parquet(path)

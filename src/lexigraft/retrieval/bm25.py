@@ -7,12 +7,11 @@ bm25s computes Lucene's formula over the same kind of terms, title and text as o
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
-import bm25s
 import numpy as np
 import scipy.sparse
-from bm25s.stopwords import STOPWORDS_EN
 from Stemmer import Stemmer
 
 from lexigraft.retrieval.exact import BLOCK_DOCUMENTS, search_matrices
@@ -21,13 +20,21 @@ from lexigraft.retrieval.hits import Hits
 PORTER = Stemmer("porter")
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 POSSESSIVE = re.compile(r"['’]s$")
-STOP_WORDS = frozenset(STOPWORDS_EN)
 
 
 def terms(text: str) -> list[str]:
     """Terms of a text: words, lower-cased, without possessive s and stop words, stemmed."""
     words = (POSSESSIVE.sub("", word) for word in WORD.findall(text.lower()))
-    return PORTER.stemWords([word for word in words if word not in STOP_WORDS])
+    stop = _stop_words()
+    return PORTER.stemWords([word for word in words if word not in stop])
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    # Imported here, as below: bm25s brings numba with it, and every search reads this module.
+    from bm25s.stopwords import STOPWORDS_EN
+
+    return frozenset(STOPWORDS_EN)
 
 
 def search_bm25(
@@ -71,6 +78,8 @@ def _term_weights(
     shape = (len(document_terms), len(vocabulary))
     if not vocabulary:
         return scipy.sparse.csr_array((shape[0], 1), dtype=np.float32)
+    import bm25s
+
     index = bm25s.BM25(k1=k1, b=b, method="lucene")
     numbered = [[vocabulary[term] for term in own] for own in document_terms]
     index.index((numbered, dict(vocabulary)), create_empty_token=False, show_progress=False)

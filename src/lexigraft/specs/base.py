@@ -31,6 +31,8 @@ class StageSpec:
     stage: ClassVar[str]
     version: ClassVar[int] = 1
     """Raised whenever the stage's behaviour changes; part of the id when above 1."""
+    kept: ClassVar[bool] = True
+    """Whether its output stays; else it is removed once all that read it are done."""
 
     name: str = field(default="", compare=False, metadata={"in_id": False})
     """Readable start of the id; no part of the hash."""

@@ -78,7 +78,8 @@ class Chain:
     def _adapted(self) -> StageSpec:
         """The masked language model that is fine-tuned."""
         run, model = self.run, self._backbone(self.run.backbone)
-        text = self._collection(self.text).id
+        reads_text = run.target or run.adapted or run.calibrated
+        text = self._collection(self.text).id if reads_text else ""
         if run.target:
             target = self._target(text)
             options = _options(run.transfer)

@@ -25,6 +25,7 @@ from lexigraft.specs.meaning import refuse_changed_meaning, refuse_two_meanings
 from lexigraft.specs.neighbours import PlannedNeighbours
 from lexigraft.specs.options import DISTILLING
 from lexigraft.specs.run import Run
+from lexigraft.specs.words import flag, option
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,11 @@ class Plan:
         """Folders of the backbones that the scale pre-trains to be shipped."""
         scale = self.config.scale
         return [self.folder(scale.backbones[name].id) for name in scale.retrained]
+
+    @property
+    def kept(self) -> list[str]:
+        """Folders of all stages whose output stays."""
+        return [self.folder(identity) for identity, spec in self.stages.items() if spec.kept]
 
     @property
     def tables(self) -> list[str]:
@@ -114,20 +120,6 @@ class Plan:
             if (neighbours := self.experiments[name].neighbours) is not None
         }
         return sorted(self.folder(identity) for identity in ids)
-
-
-def flag(name: str) -> str:
-    """Name of a command-line option."""
-    return name.replace("_", "-")
-
-
-def option(name: str, value: Any) -> list[str]:
-    """Words that state one option on the command line."""
-    if isinstance(value, bool):
-        return [f"--{flag(name)}" if value else f"--no-{flag(name)}"]
-    if isinstance(value, tuple):
-        return [word for item in value for word in (f"--{flag(name)}", str(item))]
-    return [f"--{flag(name)}", str(value)]
 
 
 def build_plan(config: Config) -> Plan:

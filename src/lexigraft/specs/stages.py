@@ -209,6 +209,7 @@ class EncodeSpec(EncodeOptions, StageSpec):
     """Vectors of the queries and documents of a collection's evaluation sets."""
 
     stage = "encode"
+    kept = False
     model: str = reads("model")
     """Fine-tuned encoder (or, for a probe, a model never tuned)."""
     collection: str = reads("collection")

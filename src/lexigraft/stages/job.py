@@ -84,9 +84,12 @@ def execute(
         with whole_folder(out) as partial:
             run(spec, Job(inputs, partial, checkpoints))
             write_json(partial / "spec.json", record)
-            write_json(
-                partial / "provenance.json", provenance(inputs, start, getattr(spec, "seed", None))
-            )
+            origin = provenance(inputs, start, getattr(spec, "seed", None))
+            for name, folder in inputs.items():
+                if kinds[name] == "vectors":
+                    # They are removed once they were searched, and their own record with them.
+                    origin["inputs"][name]["spec"] = read_spec(folder)
+            write_json(partial / "provenance.json", origin)
         shutil.rmtree(checkpoints, ignore_errors=True)
     log.info("%s: done in %.0f s", out.name, time.time() - start)
 
