@@ -104,6 +104,16 @@ def test_the_shipped_claims_fit_the_shipped_experiments(root: Path):
     }
 
 
+def test_a_value_that_two_tables_round_differently_may_be_either(root: Path):
+    # Table 2 has 52.4 and table 10 has 52.38 for the mean over seeds.
+    experiments = [load_experiment(root, name) for name in ("table10", "table2")]
+    claims = load_claims(root)
+    ours = [c for c in claims if c.rows <= {"modernbert-vt", "modernbert-splade", "bert-splade"}]
+    assert any("modernbert-vt" in claim.reported for claim in ours)
+    check_claims(ours, experiments)
+    check_claims(ours, experiments[::-1])
+
+
 def test_a_row_of_no_experiment_and_a_wrong_value_are_refused(root: Path):
     experiments = [load_experiment(root, "table2")]
     misspelt = {**ENTRY, "holds": ["modernbert-dense > bert-dens"], "reported": {}}

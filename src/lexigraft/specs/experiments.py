@@ -1,6 +1,7 @@
 """Experiments: a table or figure of a paper as a base and rows, or a base and a sweep."""
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -100,8 +101,9 @@ class PlannedExperiment:
 
 
 def experiment_names(root: Path) -> list[str]:
-    """All experiments that there are, configured or not."""
-    return sorted(path.stem for path in (root / "workflow" / "experiments").glob("*.yaml"))
+    """All experiments that there are, configured or not; table2 before table10."""
+    names = [path.stem for path in (root / "workflow" / "experiments").glob("*.yaml")]
+    return sorted(names, key=lambda name: (re.sub(r"\d+", "", name), len(name), name))
 
 
 def load_experiment(root: Path, name: str) -> Experiment:
