@@ -21,6 +21,8 @@ from lexigraft.files import member, read_object
 from lexigraft.specs.options import Activation, Pooling
 
 Role = Literal["query", "document"]
+TOKENS_PER_BATCH = 4096
+"""Tokens of a batch, padding included: more take more memory, and on a CPU more time."""
 LENGTH_STEP = 8
 """Padded batches are a multiple of so many tokens long, so that few shapes recur: for each, oneDNN
 keeps memory, which would cut the heap to pieces that nothing large fits in."""
@@ -145,7 +147,7 @@ class Encoder:
         max_length: int,
         *,
         role: Role = "document",
-        tokens_per_batch: int = 4096,
+        tokens_per_batch: int = TOKENS_PER_BATCH,
     ) -> Any:
         """Vectors in the order of `texts`: a CSR array (N, V) or a numpy array (N, H), float32.
 

@@ -17,15 +17,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lexigraft.encoders.encoder import Encoder, Role, batches_by_length
+from lexigraft.encoders.encoder import TOKENS_PER_BATCH, Encoder, Role, batches_by_length
 from lexigraft.errors import LexigraftError
 from lexigraft.files import sha256_file
 from lexigraft.progress import track
 from lexigraft.retrieval.vectors import Vectors, read_shard, shard_name, write_shard
 from lexigraft.specs.options import Values
 
-TOKENS_PER_BATCH = 8192
-"""Tokens of a batch, padding included."""
 SHARD_TEXTS = 4096
 SHARD_VALUES = 1 << 26
 """A shard has at most SHARD_TEXTS texts, and fewer where all their values, were they all active,
