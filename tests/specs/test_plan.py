@@ -333,8 +333,8 @@ def test_the_seed_is_an_axis_too(root: Path, tmp_path: Path) -> None:
 
 
 def test_head_only_rows_share_all_but_their_own_stages(root: Path) -> None:
-    plan = planned(root, scale="mini", experiments=["table2", "table6"], rows="main")
-    alone = planned(root, scale="mini", experiments=["table2"], rows="main")
+    plan = planned(root, scale="smoke", experiments=["table2", "table6"], rows="main")
+    alone = planned(root, scale="smoke", experiments=["table2"], rows="main")
     new = {i: spec for i, spec in plan.stages.items() if i not in alone.stages}
     # Two head transfers are one; the teacher of sap is the BERT (Splade) of table 2.
     assert [spec.part for spec in new.values() if spec.stage == "transfer"] == ["head"]
