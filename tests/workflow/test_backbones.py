@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -44,6 +45,7 @@ def test_the_target_needs_a_scale_that_retrains(tree: Path) -> None:
 
 @pytest.mark.slow
 def test_a_backbone_is_made_shipped_and_taken(tree: Path) -> None:
+    shutil.rmtree(tree / "workflow" / "backbones")
     scales = tree / "workflow" / "scales"
     (scales / "taking.yaml").write_text(TAKING, encoding="utf-8")
     (scales / "making.yaml").write_text(f"{TAKING}retrain: true\n", encoding="utf-8")

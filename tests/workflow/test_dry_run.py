@@ -103,8 +103,9 @@ def test_what_is_deleted_is_made_again_with_what_was_made_from_it(tree: Path) ->
     stages = run_once(tree)
     (model,) = (
         name
-        for name in stages
-        if name.startswith("modernbert-splade-") and stages[name][1]["stage"] == "finetune"
+        for name, (_, record) in stages.items()
+        if name.startswith("modernbert-splade-")
+        and (record["stage"], record.get("seed")) == ("finetune", 42)
     )
     made_from_it = {model}
     for _ in range(3):  # encode, retrieve, evaluate
