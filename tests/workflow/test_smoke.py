@@ -1,5 +1,6 @@
 """Everything at its smallest: each experiment, each row that the scale has, each rule."""
 
+import csv
 import json
 import math
 import re
@@ -13,6 +14,7 @@ from smoke_run import SmokeRun
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
+NDCG = "zero_shot.ndcg@10"
 WITHOUT_TERMS = {"document_length", "flops", "document_bytes"}
 """Measures of vectors: BM25 has none, a dense one no terms."""
 NOT_RUN_HERE = re.compile(r".* is cited, not run|.* has no dl19 sets at this scale")
@@ -87,7 +89,7 @@ def test_every_row_that_is_run_has_its_numbers(root: Path, smoke: SmokeRun) -> N
 
 
 def test_seeds_are_shown_with_their_spread(smoke: SmokeRun) -> None:
-    cells = [cell for cell in smoke.cells("table10") if cell["column"] == "zero_shot.ndcg@10"]
+    cells = [cell for cell in smoke.cells("table10") if cell["column"] == NDCG]
     ours = {cell["row"]: float(cell["ours"]) for cell in cells}
     (mean,) = (cell for cell in cells if cell["row"] == "modernbert-vt")
     assert mean["seeds"] == "42 1"
@@ -154,6 +156,35 @@ def test_the_page_and_the_summary_show_all_tables(root: Path, smoke: SmokeRun) -
     assert done.stdout.startswith("table2, scale smoke: ours (the paper's)")
     for name in experiments(root):
         assert f"Table   {smoke.results}/tables/{name}.md (.csv, .tex)" in done.stdout
+
+
+def test_a_run_agrees_with_the_reference_that_was_made_of_it(
+    root: Path, smoke: SmokeRun, tmp_path: Path
+) -> None:
+    def lexigraft(*words: str) -> subprocess.CompletedProcess[str]:
+        command = ["lexigraft", *words, "--results", str(smoke.results)]
+        return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+
+    kept = tmp_path / "reference"
+    made = lexigraft("reference", "--scale", "smoke", "--out", str(kept))
+    assert made.returncode == 0, made.stderr
+    assert {path.name for path in (kept / "tables").glob("*.csv")} == {
+        f"{name}.csv" for name in experiments(root)
+    }
+    assert not any(str(smoke.results) in path.read_text() for path in kept.glob("**/*.csv"))
+    compared = lexigraft("compare", "--reference", str(kept))
+    assert compared.returncode == 0, compared.stdout + compared.stderr
+
+    cells = smoke.cells("table10")
+    (cell,) = (c for c in cells if (c["row"], c["column"]) == ("modernbert-vt-seed-42", NDCG))
+    cell["ours"] = str(float(cell["ours"]) + 7)
+    with (kept / "tables" / "table10.csv").open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, list(cell))
+        writer.writeheader()
+        writer.writerows(cells)
+    compared = lexigraft("compare", "--reference", str(kept))
+    assert compared.returncode == 1, compared.stdout + compared.stderr
+    assert "7.0" in compared.stdout
 
 
 def test_every_output_says_where_it_came_from(smoke: SmokeRun) -> None:
