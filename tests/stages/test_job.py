@@ -59,7 +59,7 @@ def test_a_ranking_keeps_where_its_vectors_came_from(tmp_path: Path) -> None:
     inputs = {name: tmp_path / name for name in ("vectors", "collection")}
     execute(spec, inputs, tmp_path / "r-1", lambda spec, job: None)
     provenance = json.loads((tmp_path / "r-1" / "provenance.json").read_text())
-    assert provenance["inputs"]["vectors"] == {"name": "vectors", "provenance": {"seconds": 4.5}}
+    assert provenance["inputs"]["vectors"]["provenance"] == {"seconds": 4.5}
     assert provenance["inputs"]["collection"] == {"name": "collection"}
 
 
