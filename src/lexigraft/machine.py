@@ -22,17 +22,21 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
 
 
 def commit() -> str:
-    """Commit of the working tree, `+changes` where tracked files differ; empty outside git."""
+    """Commit of this code, `+changes` where tracked files differ; empty where it is installed as a
+    copy that no git tracks."""
+    here = Path(__file__).resolve()
+    words = ["describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+changes"]
     try:
-        head = subprocess.run(
-            ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+changes"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        # A copy in an environment inside of somebody's repository is not that repository's.
+        _git("ls-files", "--error-unmatch", here.name, folder=here.parent)
+        return _git(*words, folder=here.parent).strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
-    return head.stdout.strip()
+
+
+def _git(*words: str, folder: Path) -> str:
+    command = ["git", "-C", str(folder), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def processor() -> str:

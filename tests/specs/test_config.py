@@ -85,11 +85,12 @@ def test_every_shipped_scale_loads(root: Path, scale: str) -> None:
     assert {"bert-uncased", "modernbert"} <= set(config.scale.backbones)
 
 
-def test_the_shipped_configuration_names_every_experiment_in_the_papers_order(root: Path) -> None:
+def test_the_configuration_names_every_experiment_of_the_paper_in_its_order(root: Path) -> None:
     stated = yaml.safe_load((root / "config.yaml").read_text(encoding="utf-8"))
     tables = [f"table{number}" for number in range(1, 11)]
-    assert stated["experiments"] == ["figure1", *tables, "theory", "vectors"]
-    assert stated["experiments"] == experiment_names(root)
+    ours = ["figure1", *tables, "theory", "vectors"]
+    assert [name for name in stated["experiments"] if name in ours] == ours
+    assert [name for name in experiment_names(root) if name in ours] == ours
     for scale in ("smoke", "mini", "development", "paper"):
         assert load_config(root, stated | {"scale": scale}).rows == "all"
 
