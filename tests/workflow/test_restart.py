@@ -81,8 +81,9 @@ def test_a_deleted_model_is_made_again_with_what_was_made_from_it(smoke: SmokeRu
 
 def test_a_deleted_evaluation_is_made_again_and_the_reports_on_it(smoke: SmokeRun) -> None:
     readers = readers_of(smoke.results)
-    cells = {cell["row"]: cell["evaluations"] for cell in smoke.cells("table7")}
-    lost = Path(cells["roberta-large-vt"].split()[0])
+    cells = {(cell["row"], cell["column"]): cell for cell in smoke.cells("table7")}
+    cell = cells["roberta-large-vt", "zero_shot.ndcg@10"]
+    lost = smoke.results / cell["evaluations"].split()[0]
     expected = {f"evaluate/{lost.name}", "table/table7", *REPORTS_ON_ALL}
     assert closure(f"evaluate/{lost.name}", readers) == expected
     before = smoke.hashes(), (lost / "per_query.parquet").read_bytes()
@@ -128,13 +129,13 @@ def readers_of(results: Path) -> Mapping[str, set[str]]:
     for path in results.glob("tables/*.csv"):
         with path.open(encoding="utf-8", newline="") as stream:
             cells = list(csv.DictReader(stream))
-        used = {Path(folder) for c in cells for folder in c.get("evaluations", "").split()}
-        used |= {Path(cell["transfer"]) for cell in cells if "transfer" in cell}
+        used = {folder for c in cells for folder in c.get("evaluations", "").split()}
+        used |= {cell["transfer"] for cell in cells if "transfer" in cell}
         figure = results / "figures" / f"{path.stem}.png"
         reports = {f"table/{path.stem}", *REPORTS_ON_ALL}
         reports |= {f"figure/{path.stem}"} if figure.is_file() else set()
         for folder in used:
-            readers[str(folder.relative_to(results))] |= reports
+            readers[folder] |= reports
     return readers
 
 
