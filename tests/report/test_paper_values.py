@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lexigraft.specs.config import load_scale
 from lexigraft.specs.experiments import Experiment, load_experiment
+from lexigraft.specs.scales import load_scale
 
 TABLE_2 = """
 BM25                    -  43.7 18.4 85.3 50.6 74.5

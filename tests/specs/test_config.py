@@ -8,9 +8,10 @@ import pytest
 import yaml
 
 from lexigraft.errors import LexigraftError
-from lexigraft.specs.config import load_config, load_scale, retyped
+from lexigraft.specs.config import load_config, retyped
 from lexigraft.specs.documents import schema
 from lexigraft.specs.experiments import experiment_names
+from lexigraft.specs.scales import load_scale
 
 VALUES = {"scale": "mini", "experiments": ["table2"]}
 

@@ -7,8 +7,9 @@ import pytest
 
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.checks import check_run
-from lexigraft.specs.config import load_config, load_scale
+from lexigraft.specs.config import load_config
 from lexigraft.specs.plan import Plan, build_plan
+from lexigraft.specs.scales import load_scale
 
 TRAINED = {"target": "trained", "transfer.initialisation": "subtoken"}
 

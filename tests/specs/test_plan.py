@@ -9,10 +9,11 @@ import pytest
 
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.checks import check_run
-from lexigraft.specs.config import Config, load_config, load_scale
+from lexigraft.specs.config import Config, load_config
 from lexigraft.specs.experiments import experiment_names
 from lexigraft.specs.plan import Plan, build_plan
 from lexigraft.specs.run import Run, axes, with_deltas
+from lexigraft.specs.scales import load_scale
 
 HEAD = {"backbone": "modernbert", "target": "bert-uncased", "transfer.part": "head"}
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from lexigraft.errors import LexigraftError
-from lexigraft.specs.config import load_config, load_scale
+from lexigraft.specs.config import load_config
 from lexigraft.specs.plan import Plan, build_plan
 from lexigraft.specs.ranges import check_fields
+from lexigraft.specs.scales import load_scale
 from lexigraft.specs.stages import BackboneSpec
 
 HASH = "0123456789abcdef" * 4

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lexigraft.encoders.shipped import verify_shipped
-from lexigraft.specs.config import load_scale
+from lexigraft.specs.scales import load_scale
 
 LARGEST = 16_000_000
 """Bytes of all weights and records together, so that a clone stays quick."""

@@ -15,9 +15,8 @@ from lexigraft.bench.sides import Side, both_sides
 from lexigraft.progress import track
 
 log = logging.getLogger(__name__)
-
-
 LEAST_EXTRA = 1 << 20
+"""Bytes that any call is taken to need beyond what its process held."""
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 from lexigraft.specs.base import StageSpec
 from lexigraft.specs.columns import THEORY
-from lexigraft.specs.config import Scale
 from lexigraft.specs.options import DISTILLING, ENGINE_OPTIONS, TRAINED
 from lexigraft.specs.run import Run
+from lexigraft.specs.scales import Scale
 from lexigraft.specs.stages import (
     CalibrateSpec,
     EncodeSpec,

@@ -1,10 +1,10 @@
 """Combinations of a run's fields that make no sense, refused before anything is planned."""
 
 from lexigraft.errors import LexigraftError
-from lexigraft.specs.config import Scale
 from lexigraft.specs.options import DISTILLING, ENGINE_OPTIONS, TRAINED
 from lexigraft.specs.ranges import head_problem, run_problem, value, vocabulary_problem
 from lexigraft.specs.run import Run
+from lexigraft.specs.scales import Scale
 
 
 def check_run(run: Run, scale: Scale, where: str) -> None:

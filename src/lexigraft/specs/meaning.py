@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from lexigraft.errors import LexigraftError
 from lexigraft.files import read_object
-from lexigraft.specs.config import Scale
 from lexigraft.specs.experiments import Experiment
 from lexigraft.specs.run import Run
+from lexigraft.specs.scales import Scale
 
 if TYPE_CHECKING:
     from lexigraft.specs.plan import Plan

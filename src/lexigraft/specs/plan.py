@@ -12,7 +12,7 @@ from lexigraft.specs.chain import Chain
 from lexigraft.specs.checks import check_run
 from lexigraft.specs.claims import check_claims, load_claims
 from lexigraft.specs.columns import EACH, THEORY, expand_columns, parse_column
-from lexigraft.specs.config import Config, Scale
+from lexigraft.specs.config import Config
 from lexigraft.specs.experiments import (
     Experiment,
     PlannedExperiment,
@@ -25,6 +25,7 @@ from lexigraft.specs.meaning import refuse_changed_meaning, refuse_two_meanings
 from lexigraft.specs.neighbours import PlannedNeighbours
 from lexigraft.specs.options import DISTILLING
 from lexigraft.specs.run import Run
+from lexigraft.specs.scales import Scale
 from lexigraft.specs.words import flag, option
 
 
