@@ -127,6 +127,28 @@ def test_no_gain_is_shown_by_a_margin_not_by_a_missing_difference(tmp_path: Path
     assert found[0].findings[0].comparison.difference == pytest.approx(0.2)
 
 
+def test_rows_of_a_table_share_their_deviation_and_a_collapsed_one_has_its_own(tmp_path: Path):
+    sick = {"active_share": 0.97, "mean_cosine": 0.99, "verdict": "dense collapse"}
+    drawn = {"x": (0.40, 0.44), "y": (0.30, 0.32), "z": (0.50, 0.56), "dead": (0.01, 0.03)}
+    for name, values in drawn.items():
+        for seed, value in enumerate(values, 1):
+            values_of = {"a": [value] * 8}
+            write_values(tmp_path, f"{name}-{seed}", values_of, sick if name == "dead" else None)
+    planned = experiments(*(row(name, seeds=2) for name in drawn))
+    entries = [claim("xy", "x > y"), claim("xz", "x < z"), claim("dead", "y > dead")]
+    entries.append(claim("other", "x > z", metric="zero_shot.ndcg@10", table=3))
+    found = judge_claims(parse_claims(entries, "claims.yaml"), planned, tmp_path)
+    tested = {j.claim.id: j.findings[0].comparison for j in found}
+    told = {name: c and (c.df_seeds, c.error_seeds) for name, c in tested.items()}
+    # Squares: x 8, y 2, z 18, dead 2. An error is sqrt(squares / df * (1/2 + 1/2)).
+    assert told == {
+        "xy": (3, pytest.approx((28 / 3) ** 0.5)),
+        "xz": (3, pytest.approx((28 / 3) ** 0.5)),
+        "dead": (2, pytest.approx((4 / 2) ** 0.5)),
+        "other": (2, pytest.approx((26 / 2) ** 0.5)),
+    }
+
+
 def test_files_say_all_of_it(results: Path):
     entries = [
         claim("right", "high > low", reported={"high": 40.0, "low": 45.0}, note="A | note."),

@@ -52,11 +52,45 @@ def test_seeds_are_averaged_for_each_query_and_tested_too(tmp_path: Path):
 
 def test_several_seeds_on_both_sides_are_students_t():
     left, right = [50.0, 52.0, 51.5], [49.0, 50.5]
-    p, _ = pooled_t(left, right)
-    assert p == pytest.approx(scipy.stats.ttest_ind(left, right).pvalue)
-    assert pooled_t([1.0], [2.0]) == (None, None)
-    assert pooled_t([1.0, 1.0], [2.0]) == (0.0, 0.0)
-    assert pooled_t([1.0, 1.0], [2.0], offset=-1.0) == (1.0, 0.0)
+    found = pooled_t(left, right)
+    assert found is not None
+    assert found.p == pytest.approx(scipy.stats.ttest_ind(left, right).pvalue)
+    assert pooled_t([1.0], [2.0]) is None
+    assert pooled_t([1.0, 1.0], [2.0]) == (0.0, 0.0, 1)
+    assert pooled_t([1.0, 1.0], [2.0], offset=-1.0) == (1.0, 0.0, 1)
+
+
+def test_a_row_in_which_nothing_is_random_is_a_constant(tmp_path: Path):
+    for seed, value in enumerate((0.01, 0.02, 0.03), 1):
+        write_values(tmp_path, f"x-{seed}", {"a": [value] * 16})
+    write_values(tmp_path, "bm25-1", {"a": [0.05] * 16})
+    found = compare(row("x", seeds=3), row("bm25", random=False), NDCG, Results(tmp_path))
+    # One sample: deviation 1, error 1 / sqrt(3), t = 3 sqrt(3), and for 2 degrees of freedom
+    # p = 1 - t / sqrt(t^2 + 2).
+    assert found.error_seeds == pytest.approx(1 / np.sqrt(3))
+    assert found.df_seeds == 2
+    assert found.p_seeds == pytest.approx(1 - np.sqrt(27 / 29))
+    # Quantiles of Student's t for 2 degrees, from a table: 4.302653 at 0.975, 1.060660 at 0.8.
+    assert found.detectable(0.05) == pytest.approx((4.302653 + 1.060660) / np.sqrt(3), rel=1e-5)
+    turned = compare(row("bm25", random=False), row("x", seeds=3), NDCG, Results(tmp_path))
+    assert (turned.p_seeds, turned.sign) == (found.p_seeds, 1)
+    constants = compare(row("bm25", random=False), row("x"), NDCG, Results(tmp_path))
+    assert constants.p_seeds is None
+
+
+def test_the_deviation_is_pooled_over_rows_that_vary_alike(tmp_path: Path):
+    drawn = {"x": (0.40, 0.44), "y": (0.30, 0.32), "z": (0.81, 0.83, 0.88), "one": (0.7,)}
+    for name, values in drawn.items():
+        for seed, value in enumerate(values, 1):
+            write_values(tmp_path, f"{name}-{seed}", {"a": [value] * 8})
+    rows = [row(name, seeds=len(values)) for name, values in drawn.items()]
+    found = compare(rows[0], rows[1], NDCG, Results(tmp_path), alike=rows)
+    # Squares about the means 42, 31, 84: 4 + 4, 1 + 1, 9 + 1 + 16; 36 in all on 1 + 1 + 2 degrees,
+    # so the variance is 9 and the error of a difference of two means of two is 3.
+    assert (found.error_seeds, found.df_seeds) == (pytest.approx(3.0), 4)
+    assert found.p_seeds == pytest.approx(2 * scipy.stats.t.sf(11 / 3, 4))
+    alone = compare(rows[0], rows[1], NDCG, Results(tmp_path))
+    assert (alone.error_seeds, alone.df_seeds) == (pytest.approx(5**0.5), 2)
 
 
 def test_an_offset_moves_what_is_tested_not_the_difference(tmp_path: Path):

@@ -69,25 +69,20 @@ def judge_claims(
         LexigraftError: a planned result is missing or two rows are not comparable.
     """
     claims, read = tuple(claims), Results(results)
-    compared: dict[_Test, Comparison] = {}
-    families: dict[str, set[_Test]] = {}
-    for claim in track(claims, "test claims", unit="claims"):
+    families: dict[str, dict[_Test, tuple[PlannedRow, PlannedRow]]] = {}
+    for claim in claims:
         for relation in claim.relations:
             rows = _rows(claim, relation, experiments)
             if isinstance(rows, str):
                 continue
             test, turned = _test(claim, relation)
-            families.setdefault(claim.family, set()).add(test)
-            if test not in compared:
-                left, right = rows[::-1] if turned else rows
-                column = parse_column(claim.metric)
-                compared[test] = compare(left, right, column, read, test.offset)
-    adjusted = {
-        family: dict(
-            zip(sorted(tests), holm([compared[test].p for test in sorted(tests)]), strict=True)
-        )
-        for family, tests in families.items()
-    }
+            families.setdefault(claim.family, {})[test] = rows[::-1] if turned else rows
+    compared: dict[str, dict[_Test, Comparison]] = {}
+    adjusted: dict[str, dict[_Test, float]] = {}
+    for family, tests in track(families.items(), "test claims", unit="tables"):
+        compared[family] = _compared(tests, read)
+        corrected = holm([comparison.p for comparison in compared[family].values()])
+        adjusted[family] = dict(zip(compared[family], corrected, strict=True))
     judgements = []
     for claim in claims:
         findings = []
@@ -104,7 +99,8 @@ def judge_claims(
                 continue
             test, turned = _test(claim, relation)
             p_values = adjusted[claim.family]
-            comparison = compared[test].turned() if turned else compared[test]
+            comparison = compared[claim.family][test]
+            comparison = comparison.turned() if turned else comparison
             collapses = {row.id: collapse_of(row, read) for row in rows}
             findings.append(
                 replace(
@@ -166,6 +162,29 @@ def _test(claim: Claim, relation: Relation) -> tuple[_Test, bool]:
     if relation.left < relation.right:
         return _Test(claim.metric, relation.left, relation.right, offset), False
     return _Test(claim.metric, relation.right, relation.left, 0.0 - offset), True
+
+
+def _compared(
+    tests: Mapping[_Test, tuple[PlannedRow, PlannedRow]], results: Results
+) -> dict[_Test, Comparison]:
+    """Every hypothesis of a family, in the order of their names.
+
+    Rows on one measure share their deviation over seeds; a collapsed row has its own, so what it is
+    compared with is tested by the two rows alone.
+    """
+    vary: dict[str, dict[str, PlannedRow]] = {}
+    for test, rows in tests.items():
+        for row in rows:
+            if row.random and collapse_of(row, results) is None:
+                vary.setdefault(test.metric, {})[row.id] = row
+    found = {}
+    for test in sorted(tests):
+        left, right = tests[test]
+        alike = vary.get(test.metric, {})
+        apart = any(row.random and row.id not in alike for row in (left, right))
+        column, others = parse_column(test.metric), () if apart else alike.values()
+        found[test] = compare(left, right, column, results, test.offset, others)
+    return found
 
 
 def _rows(

@@ -4,8 +4,11 @@ The difference is that of the means over the role's sets (each set weighs the sa
 number of queries), of per-query values that are averaged over a row's seeds. Two tests guard it:
 
 - over queries: paired randomisation, for the models as trained;
-- over seeds, where a row has several: Student's t with the pooled deviation. With a single seed on
-  one side this asks whether that run is a plausible draw from the other's seeds.
+- over seeds, where there are several: Student's t with a pooled deviation, that of both rows and of
+  the others that it is told vary alike (as in an analysis of variance: with three seeds, two rows
+  alone say little about the deviation). With a single seed on one side this asks whether that run
+  is a plausible draw from the other's seeds; a row in which nothing is random (BM25) is a constant
+  instead, and the other's seeds are tested against it.
 
 Both must be significant, so the p-value of the comparison is the greater one. A measure without
 chance (`Column.certain`) needs no test: each set is one pair, and any difference is a real one.
@@ -13,8 +16,9 @@ chance (`Column.certain`) needs no test: each set is one pair, and any differenc
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +68,8 @@ class Comparison:
     """None where both rows have one seed."""
     error_seeds: float | None
     """Standard error of the difference over seeds."""
+    df_seeds: int
+    """Degrees of freedom of that error; 0 where both rows have one seed."""
     seeds_left: int
     seeds_right: int
     certain: bool = False
@@ -103,15 +109,24 @@ class Comparison:
         )
         if self.error_seeds is None:
             return found
-        df = self.seeds_left + self.seeds_right - 2
+        df = self.df_seeds
         factor = float(student.isf(level / 2, df) + student.ppf(POWER, df))
         return max(found, factor * self.error_seeds)
 
 
 def compare(
-    left: PlannedRow, right: PlannedRow, column: Column, results: Results, offset: float = 0.0
+    left: PlannedRow,
+    right: PlannedRow,
+    column: Column,
+    results: Results,
+    offset: float = 0.0,
+    alike: Iterable[PlannedRow] = (),
 ) -> Comparison:
     """Compare two rows that were both run on the column's role.
+
+    Args:
+        alike: rows whose values are taken to vary over seeds as those of the two do; the deviation
+            is pooled over all of them.
 
     Raises:
         LexigraftError: the rows' sets or judged queries differ, or a result is missing.
@@ -126,22 +141,27 @@ def compare(
             p_queries=1.0 if math.isclose(difference, offset, abs_tol=ROUNDING) else 0.0,
             p_seeds=None,
             error_seeds=None,
+            df_seeds=0,
             seeds_left=len(left.evaluations),
             seeds_right=len(right.evaluations),
             certain=True,
         )
     difference, p_queries = paired_test(pairs.left, pairs.right + offset, pairs.sets)
-    samples = [_seed_values(row, column, results) for row in (left, right)]
-    p_seeds, error_seeds = pooled_t(samples[0], samples[1], offset)
+    values = [_seed_values(row, column, results) for row in (left, right)]
+    both = (left.id, right.id)
+    others = [_seed_values(row, column, results) for row in alike if row.id not in both]
+    random = (left.random, right.random)
+    seeds = pooled_t(values[0], values[1], offset, random=random, alike=others)
     return Comparison(
         pairs=pairs,
         difference=difference + offset,
         offset=offset,
         p_queries=p_queries,
-        p_seeds=p_seeds,
-        error_seeds=error_seeds,
-        seeds_left=len(samples[0]),
-        seeds_right=len(samples[1]),
+        p_seeds=seeds.p if seeds else None,
+        error_seeds=seeds.error if seeds else None,
+        df_seeds=seeds.df if seeds else 0,
+        seeds_left=len(values[0]),
+        seeds_right=len(values[1]),
     )
 
 
@@ -175,25 +195,40 @@ def _of_queries(identity: str, name: str, column: Column, results: Results) -> d
     return {"": value}
 
 
-def pooled_t(
-    left: Sequence[float], right: Sequence[float], offset: float = 0.0
-) -> tuple[float | None, float | None]:
-    """Two-sided p-value and standard error of Student's t-test with the pooled deviation.
+class SeedTest(NamedTuple):
+    """Student's t-test of a difference of means over seeds."""
 
-    A sample of one adds no degree of freedom but has its share in the error; two such samples have
-    no test, and give None.
+    p: float
+    """Two-sided."""
+    error: float
+    """Standard error of the difference."""
+    df: int
+
+
+def pooled_t(
+    left: Sequence[float],
+    right: Sequence[float],
+    offset: float = 0.0,
+    random: tuple[bool, bool] = (True, True),
+    alike: Sequence[Sequence[float]] = (),
+) -> SeedTest | None:
+    """Student's t-test with a deviation pooled over both samples and those that vary alike.
+
+    A sample of one adds no degree of freedom but has its share in the error. A side that is not
+    random is a known constant and adds neither. None where no sample shows a deviation, or neither
+    side is random.
     """
-    df = len(left) + len(right) - 2
-    if df < 1:
-        return None, None
-    squares = sum(
-        (value - statistics.fmean(sample)) ** 2 for sample in (left, right) for value in sample
-    )
-    error = math.sqrt(squares / df * (1 / len(left) + 1 / len(right)))
+    sides = [sample for sample, drawn in zip((left, right), random, strict=True) if drawn]
+    samples = [*sides, *alike]
+    df = sum(len(sample) - 1 for sample in samples)
+    if df < 1 or not sides:
+        return None
+    squares = sum((value - statistics.fmean(sample)) ** 2 for sample in samples for value in sample)
+    error = math.sqrt(squares / df * sum(1 / len(side) for side in sides))
     distance = abs(statistics.fmean(left) - statistics.fmean(right) - offset)
     if error == 0:
-        return (0.0 if distance > 0 else 1.0), 0.0
-    return float(2 * student.sf(distance / error, df)), error
+        return SeedTest(0.0 if distance > 0 else 1.0, 0.0, df)
+    return SeedTest(float(2 * student.sf(distance / error, df)), error, df)
 
 
 def _pairs(left: PlannedRow, right: PlannedRow, column: Column, results: Results) -> Pairs:

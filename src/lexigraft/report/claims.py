@@ -15,8 +15,10 @@ HOW = """\
 A claim holds when each of its relations is significant in the stated direction, fails when one \
 is significant in the other direction, and is within noise otherwise. The test is a paired \
 randomisation test over queries, with every set of a role weighing the same, and, where a row \
-has several seeds, Student's t over seeds as well; p is the greater of the two, corrected by \
-Holm's method over the claims about one table. `detectable` is the smallest difference that the \
+has several seeds, Student's t over seeds as well, with the deviation pooled over all rows that \
+the claims about one table compare on a measure (collapsed ones apart); BM25, in which nothing is \
+random, is a constant. p is the greater of the two, corrected by Holm's method over the claims \
+about one table. `detectable` is the smallest difference that the \
 test would find with a chance of 80 % under the strictest step of that correction: where it \
 exceeds the reported difference, an effect of the reported size could well be missed here. \
 Tokens a word, printed as they are, have no chance in them, so any difference decides. \
@@ -69,6 +71,8 @@ def _finding_record(finding: Finding, results: Path) -> dict[str, Any]:
         "tested_against": comparison.offset,
         "p_queries": _rounded(comparison.p_queries),
         "p_seeds": _rounded(comparison.p_seeds),
+        "error_seeds": _rounded(comparison.error_seeds),
+        "df_seeds": comparison.df_seeds,
         "p_adjusted": _rounded(finding.p_adjusted),
         "detectable": _rounded(finding.detectable),
         "queries": len(comparison.pairs.sets),

@@ -79,6 +79,8 @@ class PlannedRow:
     )
     """Seed to role to (id of the evaluate stage, name of the set); empty for a row that is cited or
     not planned."""
+    random: bool = True
+    """Whether the seed plays a part in it; not in BM25."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What the run is made of, for figures: backbone, head, target, calibrated, adapted. Of a row
     that is cited for want of its backbone: `missing`, the backbone."""

@@ -199,7 +199,7 @@ def _planned(
             _refuse_theory_without_keys(experiment, run, where)
             seeds = config.many if many else config.scale.one
             seeds = (run.seed,) if "seed" in deltas else seeds
-            seeds = (seeds[0],) if run.lexical else seeds
+            seeds = seeds if run.random else seeds[:1]
             for seed in seeds:
                 chain = Chain(dataclasses.replace(run, seed=seed), config.scale, stages)
                 evaluations[seed] = chain.evaluations(_roles(experiment.columns))
@@ -214,6 +214,7 @@ def _planned(
         note=row.note,
         teachers=row.teachers,
         evaluations=evaluations,
+        random=run.random,
         facts=facts,
     )
 

@@ -66,6 +66,12 @@ class Run:
         """Whether the run has no model: it searches words (BM25)."""
         return self.retrieve.engine == "bm25"
 
+    @property
+    def random(self) -> bool:
+        """Whether the seed plays a part: not in BM25, nor in a model that is encoded as it is."""
+        changed = self.target or self.adapted or self.calibrated or self.finetuned
+        return bool(changed) and not self.lexical
+
 
 def axes(record: type[Any] = Run, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Dotted name and type of every axis, in the order of the fields."""
