@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from lexigraft.errors import LexigraftError
+from lexigraft.specs.base import StageSpec
+from lexigraft.specs.chain import Chain
 from lexigraft.specs.checks import check_run
 from lexigraft.specs.config import Config, load_config
 from lexigraft.specs.experiments import experiment_names
@@ -189,6 +191,7 @@ def test_every_axis_of_a_run_can_be_stated_in_yaml() -> None:
         ({"adapted": True, "mlm.objective": "emlm"}, "'emlm'; it needs an output vocabulary"),
         ({"adapted": True, "mlm.trains": "head"}, "mlm.trains: found 'head'; it needs an output"),
         ({"adapted": True, "mlm.objective": "sap"}, "mlm.objective: found 'sap'; it needs a targ"),
+        ({"space": "gpt"}, "space: found 'gpt'; allowed at scale paper"),
         ({"sap_teacher": "gpt"}, "sap_teacher: found 'gpt'; allowed at scale paper"),
     ],
 )
@@ -331,6 +334,23 @@ def test_the_seed_is_an_axis_too(root: Path, tmp_path: Path) -> None:
     mine(tmp_path, root, "columns: [zero_shot.ndcg@10]\nsweep: {seed: [1, 2]}\n")
     plan = planned(tmp_path, experiments=["mine"])
     assert [list(row.evaluations) for row in plan.experiments["mine"].rows] == [[1], [2]]
+
+
+def test_a_space_is_read_where_neighbours_are_looked_for_in_it(root: Path) -> None:
+    scale = load_scale(root, "mini")
+    minilm = scale.backbones["minilm"].id
+
+    def spaces(**deltas: object) -> set[str]:
+        moved = {"backbone": "modernbert", "target": "bert-uncased", **deltas}
+        stages: dict[str, StageSpec] = {}
+        Chain(scale.run_with(moved), scale, stages).transferred()
+        return {s.inputs().get("space", "") for s in stages.values() if s.stage == "transfer"}
+
+    assert scale.run.space == "minilm"
+    assert spaces() == {minilm}
+    assert spaces(space="") == {""}
+    assert spaces(target="minilm") == {""}
+    assert spaces(**{"transfer.initialisation": "subtoken"}) == {""}
 
 
 def test_head_only_rows_share_all_but_their_own_stages(root: Path) -> None:

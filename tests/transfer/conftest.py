@@ -89,6 +89,16 @@ def _wrap(
     )
 
 
+def wordpiece(tokens: list[str]) -> PreTrainedTokenizerFast:
+    """A tokenizer of these tokens, the special ones among them."""
+    backend = Tokenizer(models.WordPiece({t: i for i, t in enumerate(tokens)}, unk_token="[UNK]"))
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    roles = {role: f"[{role.upper()}]" for role in ("pad", "unk", "cls", "sep", "mask")}
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend, **{f"{role}_token": token for role, token in roles.items()}
+    )
+
+
 def special_ids(tokenizer: PreTrainedTokenizerFast) -> dict[str, int]:
     return {
         "pad_token_id": tokenizer.pad_token_id,
@@ -154,6 +164,11 @@ def cased() -> PreTrainedTokenizerFast:
 @pytest.fixture(scope="session")
 def byte_bpe() -> PreTrainedTokenizerFast:
     return train_byte_bpe()
+
+
+@pytest.fixture(scope="session")
+def wordpiece_of() -> Callable[[list[str]], PreTrainedTokenizerFast]:
+    return wordpiece
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 from sentence_transformers import SparseEncoder
-from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import (
     AutoModelForMaskedLM,
     AutoTokenizer,
@@ -14,7 +13,6 @@ from transformers import (
     BertModel,
     MPNetConfig,
     MPNetForMaskedLM,
-    PreTrainedTokenizerFast,
 )
 
 from lexigraft.encoders.decoder import output_projection
@@ -31,20 +29,11 @@ ARCHITECTURES = ("bert", "roberta", "modernbert")
 KEEP_BIAS = {"initialisation": "subtoken", "bias_alignment": "none"}
 
 
-def seven_tokens(names: list[str]) -> PreTrainedTokenizerFast:
-    backend = Tokenizer(models.WordPiece({t: i for i, t in enumerate(names)}, unk_token="[UNK]"))
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    roles = {role: f"[{role.upper()}]" for role in ("pad", "unk", "cls", "sep", "mask")}
-    return PreTrainedTokenizerFast(
-        tokenizer_object=backend, **{f"{role}_token": token for role, token in roles.items()}
-    )
-
-
-def test_a_permuted_seven_token_bert_keeps_its_logits(build) -> None:
+def test_a_permuted_seven_token_bert_keeps_its_logits(build, wordpiece_of) -> None:
     order = [4, 6, 0, 3, 5, 2, 1]
     names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "heat", "sun"]
-    source_tokenizer = seven_tokens(names)
-    target_tokenizer = seven_tokens([names[i] for i in order])
+    source_tokenizer = wordpiece_of(names)
+    target_tokenizer = wordpiece_of([names[i] for i in order])
     source = build("bert", source_tokenizer)
     moved = transfer_vocabulary(source, source_tokenizer, target_tokenizer, None, KEEP_BIAS)
     ids = torch.tensor([[2, 5, 6, 4, 3]])
@@ -55,10 +44,10 @@ def test_a_permuted_seven_token_bert_keeps_its_logits(build) -> None:
     assert moved.config.pad_token_id == order.index(0)
 
 
-def test_a_token_that_the_target_lacks_leaves_the_other_logits(build) -> None:
+def test_a_token_that_the_target_lacks_leaves_the_other_logits(build, wordpiece_of) -> None:
     names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "heat", "sun"]
-    source_tokenizer = seven_tokens(names)
-    target_tokenizer = seven_tokens([*names[:5], "sun"])
+    source_tokenizer = wordpiece_of(names)
+    target_tokenizer = wordpiece_of([*names[:5], "sun"])
     source = build("bert", source_tokenizer)
     moved = transfer_vocabulary(source, source_tokenizer, target_tokenizer, None, KEEP_BIAS)
     expected = source(input_ids=torch.tensor([[2, 6, 3]])).logits[..., [0, 1, 2, 3, 4, 6]]

@@ -105,6 +105,19 @@ def test_a_tokenizer_alone_is_a_target_without_an_embedding_space(
         run_transfer(tmp_path / "other", inputs, initialisation="semantic")
 
 
+def test_a_space_gives_a_tokenizer_alone_its_neighbours(
+    source: Path, target: Path, text: Path, tmp_path: Path, uncased
+) -> None:
+    folder = tmp_path / "vocabulary"
+    uncased.save_pretrained(folder)
+    inputs = {"source": source, "target": folder, "text": text, "space": target}
+    report = run_transfer(tmp_path / "out", inputs)
+    assert report["support_of_new_tokens"]["smallest"] >= 1
+    assert report["tokens_in_space"] == {"own": len(uncased), "written": 0, "absent": 0}
+    page = (tmp_path / "out" / "transfer.md").read_text()
+    assert f"in the input embeddings of target, where {len(uncased)} target tokens are" in page
+
+
 def test_a_model_is_not_transferred_to_itself(source: Path, tmp_path: Path) -> None:
     with pytest.raises(LexigraftError, match="source and target are the same"):
         run_transfer(tmp_path / "out", {"source": source, "target": source})

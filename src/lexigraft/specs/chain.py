@@ -75,6 +75,13 @@ class Chain:
         words = [options.tokenizer, *(["uncased"] if options.lowercase else []), str(options.size)]
         return self._add(VocabularySpec(name="-".join(words), text=text, **_options(options)))
 
+    def _space(self) -> str:
+        """What semantic initialisation looks for neighbours in, where that is not the target."""
+        run = self.run
+        if run.transfer.initialisation != "semantic" or run.space in ("", run.target):
+            return ""
+        return self._backbone(run.space).id
+
     def _adapted(self) -> StageSpec:
         """The masked language model that is fine-tuned."""
         run, model = self.run, self._backbone(self.run.backbone)
@@ -92,6 +99,7 @@ class Chain:
                     source=model.id,
                     target=target.id,
                     text=text,
+                    space=self._space(),
                     **options,
                 )
             )

@@ -26,6 +26,8 @@ def _names(run: Run, scale: Scale) -> str:
         needed["target"] = run.target
     if run.finetune.objective in DISTILLING and "dense" in run.teacher.method:
         needed["teacher_backbone"] = run.teacher_backbone
+    if run.space:
+        needed["space"] = run.space
     if run.sap_teacher:
         needed["sap_teacher"] = run.sap_teacher
     for field, name in needed.items():
@@ -51,10 +53,10 @@ def _combination(run: Run) -> str:
         return f"finetune.{problem}"
     if problem := vocabulary_problem(run.vocabulary):
         return f"vocabulary.{problem}"
-    if run.target == TRAINED and run.transfer.initialisation == "semantic":
+    if run.target == TRAINED and run.transfer.initialisation == "semantic" and not run.space:
         return (
             f"transfer.initialisation: found 'semantic'; a vocabulary that is {TRAINED} has no "
-            "embeddings; allowed: subtoken, mean, random_new, random_all"
+            "embeddings; allowed: subtoken, mean, random_new, random_all, or a space"
         )
     if run.target == run.backbone:
         return f"target: found {run.target!r}, the backbone itself; allowed: another vocabulary"

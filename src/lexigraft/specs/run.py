@@ -34,6 +34,9 @@ class Run:
     target: str = ""
     """Backbone whose vocabulary the model is moved to; `trained` for one that is trained on the
     run's own text; empty keeps its own."""
+    space: str = ""
+    """Backbone in whose input embeddings semantic initialisation looks for neighbours; empty for
+    the target's own."""
     adapted: bool = False
     """Whether the masked-language-model stage runs."""
     calibrated: bool = False

@@ -146,6 +146,9 @@ class TransferSpec(TransferOptions, StageSpec):
     """Model whose vocabulary (and embedding space) it is moved to."""
     text: str = reads("collection", optional=True)
     """Collection whose training text gives unigram priors where the target has no output bias."""
+    space: str = reads("model", optional=True)
+    """Model whose input embeddings semantic initialisation compares tokens in, instead of the
+    target's own."""
     seed: int = 42
     """Random rows, sampled tokens of the report."""
 

@@ -31,7 +31,13 @@ def run(spec: TransferSpec, job: Job) -> None:
     model, tokenizer = load_masked_lm(source)
     target_model, target_tokenizer = load_target(target)
     done = transfer(
-        model, tokenizer, target_tokenizer, target_model, spec, texts=_texts(job.inputs.get("text"))
+        model,
+        tokenizer,
+        target_tokenizer,
+        target_model,
+        spec,
+        texts=_texts(job.inputs.get("text")),
+        space=load_target(job.inputs["space"]) if "space" in job.inputs else None,
     )
     save_masked_lm(done.model, done.tokenizer, job.out, output_tokenizer=done.output_tokenizer)
     # They are tokens of the input, which masking may favour; a moved head has none.
@@ -42,6 +48,7 @@ def run(spec: TransferSpec, job: Job) -> None:
     report = {
         "source": Path(source).name,
         "target": Path(target).name,
+        "space": Path(job.inputs["space"]).name if "space" in job.inputs else "",
         **transfer_report(done, tokens, spec.seed),
     }
     write_json(job.out / "transfer.json", report)

@@ -33,6 +33,9 @@ def transfer_report(transfer: Transfer, tokens: pd.DataFrame, seed: int = 42) ->
         "part": "vocabulary" if transfer.output_tokenizer is None else "head",
         "initialisation": transfer.strategy,
         "bias_alignment": transfer.bias_alignment,
+        "tokens_in_space": None
+        if (space := transfer.space) is None
+        else {"own": space.own, "written": space.written, "absent": space.absent},
         "source_tokens": len(transfer.source.pieces),
         "target_tokens": len(transfer.target.pieces),
         "overlapping_tokens": len(shared.target_ids),
@@ -83,6 +86,12 @@ def transfer_markdown(report: dict[str, Any]) -> str:
         f"New tokens without anything to start from: {report['fallbacks']['count']:,} (they start "
         "at the centroid of the overlapping tokens).",
     ]
+    if space := report["tokens_in_space"]:
+        lines.append(
+            f"Neighbours are looked for in the input embeddings of {report['space']}, where "
+            f"{space['own']:,} target tokens are tokens, {space['written']:,} are the mean of "
+            f"their sub-tokens and {space['absent']:,} have no place."
+        )
     if support := report["support_of_new_tokens"]:
         lines.append(
             f"Anchors with weight per new token: {support['mean']:.1f} on average, "

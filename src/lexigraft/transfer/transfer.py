@@ -23,6 +23,7 @@ from lexigraft.transfer.rebuild import (
     rebuild_for,
     refuse_changed_states,
 )
+from lexigraft.transfer.space import Space, space_of
 from lexigraft.vocabulary.overlap import Overlap, pair_pieces
 from lexigraft.vocabulary.pieces import Pieces, name_of
 from lexigraft.vocabulary.unigrams import Unigrams, count_unigrams
@@ -57,6 +58,8 @@ class Transfer:
     """Where the target's unigram priors come from; empty if they were not asked for."""
     unigrams: Unigrams | None
     """What was counted, if the priors are counts."""
+    space: Space | None
+    """Where neighbours were looked for, if not in the target's own embeddings."""
 
 
 def transfer_vocabulary(
@@ -67,6 +70,7 @@ def transfer_vocabulary(
     config: TransferOptions | Mapping[str, Any] | None = None,
     *,
     texts: Iterable[str] | None = None,
+    space: tuple[PreTrainedModel | None, PreTrainedTokenizerBase] | None = None,
 ) -> PreTrainedModel:
     """Move a masked language model to the target's vocabulary; the source is left as it is.
 
@@ -78,6 +82,8 @@ def transfer_vocabulary(
             head, the model reads the source's tokens and writes the target's: save it with the
             target's tokenizer as `output_tokenizer`.
         texts: counted for unigram priors where the target model has no output bias.
+        space: a model and its tokenizer whose input embeddings take the place of the target's own
+            in semantic initialisation.
 
     Raises:
         LexigraftError: an unknown option, no shared token, weights that do not fit their tokenizer,
@@ -85,7 +91,13 @@ def transfer_vocabulary(
             architecture that cannot be moved.
     """
     return transfer(
-        source_model, source_tokenizer, target_tokenizer, target_model, config, texts=texts
+        source_model,
+        source_tokenizer,
+        target_tokenizer,
+        target_model,
+        config,
+        texts=texts,
+        space=space,
     ).model
 
 
@@ -97,6 +109,7 @@ def transfer(
     config: TransferOptions | Mapping[str, Any] | None = None,
     *,
     texts: Iterable[str] | None = None,
+    space: tuple[PreTrainedModel | None, PreTrainedTokenizerBase] | None = None,
 ) -> Transfer:
     """As `transfer_vocabulary`, with the tokenizer and how the model came about."""
     strategy, alignment, part, seed = _options(config)
@@ -127,6 +140,7 @@ def transfer(
     bias, prior, unigrams = _new_bias(
         alignment, source_bias, real, shared, target, target_tokenizer, target_model, texts
     )
+    placed = space_of(*space, target) if space is not None and strategy == "semantic" else None
     # Untied, the output rows are mixed exactly as the input rows are.
     tied = decoder.data_ptr() == embeddings.data_ptr()
     rows = embeddings if tied else torch.cat((embeddings, decoder.detach()), dim=1)
@@ -137,7 +151,7 @@ def transfer(
         strategy,
         rows,
         shared,
-        target_embeddings=_embeddings_of(target_model),
+        target_embeddings=placed.embeddings if placed else _embeddings_of(target_model),
         source_pieces=pieces,
         generator=torch.Generator().manual_seed(seed),
     )
@@ -171,6 +185,7 @@ def transfer(
         bias,
         prior,
         unigrams,
+        placed,
     )
 
 
