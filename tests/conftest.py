@@ -17,6 +17,15 @@ ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What pytest-xdist gives to one process: the tests of a file, and all that read the smoke run,
+    so that nothing is made twice."""
+    for item in items:
+        shared = "smoke" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("smoke" if shared else str(item.path)))
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository."""
