@@ -179,6 +179,25 @@ def test_files_say_all_of_it(results: Path):
     ]
 
 
+def test_where_a_claim_does_not_hold_the_page_says_why_it_may_not(results: Path):
+    reason = {"mini": "Too\n  small.", "paper": "Luck."}
+    entries = [
+        claim("wrong", "high < low", likely_reason=reason),
+        claim("open", "mixed > high", likely_reason=reason),
+        claim("right", "high > low", likely_reason=reason),
+        claim("absent", "absent < high", likely_reason=reason),
+        claim("elsewhere", "high < low", likely_reason={"paper": "Luck."}),
+    ]
+    write_claims(
+        parse_claims(entries, "claims.yaml"), experiments(*ROWS), results, results / "claims"
+    )
+    document = json.loads((results / "claims.json").read_text())
+    told = {entry["id"]: entry["likely_reason"] for entry in document["claims"]}
+    small = "Too small."
+    assert told == {"wrong": small, "open": small, "right": "", "absent": "", "elsewhere": ""}
+    assert (results / "claims.md").read_text().count(f"Likely reason at this scale: {small}") == 2
+
+
 def test_claims_about_other_experiments_are_counted_and_left_out(results: Path):
     entries = [claim("here", "high > low"), claim("elsewhere", "high > nowhere")]
     write_claims(

@@ -26,6 +26,7 @@ CLAIMS = {
             "metric": "zero_shot.ndcg@10",
             "verdict": "holds",
             "note": "",
+            "likely_reason": "Size.",
             "relations": [
                 {
                     "relation": "moved > naive",
@@ -44,6 +45,7 @@ CLAIMS = {
             "metric": "zero_shot.ndcg@10",
             "verdict": "not run here",
             "note": "A note.",
+            "likely_reason": "",
             "relations": [
                 {
                     "relation": "moved > dpr",
@@ -78,6 +80,7 @@ def test_claims_come_first_with_their_numbers(made: str) -> None:
     told = "moved &gt; naive: +48.0 (detectable 2.0), ✓ holds; reported +4.7; collapsed: naive"
     assert told in shown
     assert "Not run: moved &gt; dpr (dpr is cited, not run; reported +14.9)" in shown
+    assert shown.count("Likely reason at this scale: Size.") == 1
     assert "3 more are about experiments that are not configured here." in shown
 
 

@@ -47,6 +47,7 @@ def claims_record(
                 "margin": judgement.claim.margin,
                 "verdict": judgement.verdict,
                 "note": judgement.claim.note,
+                "likely_reason": _likely_reason(judgement, scale),
                 "relations": [_finding_record(f, results) for f in judgement.findings],
             }
             for judgement in judgements
@@ -104,11 +105,11 @@ def claims_markdown(
         families.setdefault(judgement.claim.family, []).append(judgement)
     for family, members in families.items():
         parts.append(f"## {family.replace('-', ' ').capitalize()}")
-        parts += [part for judgement in members for part in _claim_parts(judgement)]
+        parts += [part for judgement in members for part in _claim_parts(judgement, scale)]
     return "\n\n".join(parts) + "\n"
 
 
-def _claim_parts(judgement: Judgement) -> list[str]:
+def _claim_parts(judgement: Judgement, scale: str) -> list[str]:
     claim = judgement.claim
     column = parse_column(claim.metric)
     section = f", section {claim.source['section']}" if "section" in claim.source else ""
@@ -134,7 +135,15 @@ def _claim_parts(judgement: Judgement) -> list[str]:
     parts.append(aligned(lines, right=range(2, 6)))
     if claim.note:
         parts.append(escape(claim.note))
+    if reason := _likely_reason(judgement, scale):
+        parts.append(f"Likely reason at this scale: {escape(reason)}")
     return parts
+
+
+def _likely_reason(judgement: Judgement, scale: str) -> str:
+    """Why a claim that was tested does not hold, as far as the claims file says."""
+    shown = judgement.verdict in ("fails", "within noise")
+    return judgement.claim.likely_reason.get(scale, "") if shown else ""
 
 
 def _remarks(finding: Finding) -> list[str]:

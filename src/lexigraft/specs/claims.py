@@ -50,6 +50,8 @@ class Claim:
     reported: Mapping[str, float] = field(default_factory=dict)
     """Row id to what the source reports."""
     note: str = ""
+    likely_reason: Mapping[str, str] = field(default_factory=dict)
+    """Scale to why it may not show there."""
 
     @property
     def family(self) -> str:
@@ -137,6 +139,10 @@ def _claim(entry: Mapping[str, Any], name: str) -> Claim:
         margin=float(entry.get("margin", 0.0)),
         reported={row: float(value) for row, value in reported.items()},
         note=" ".join(entry.get("note", "").split()),
+        likely_reason={
+            scale: " ".join(reason.split())
+            for scale, reason in entry.get("likely_reason", {}).items()
+        },
     )
 
 
