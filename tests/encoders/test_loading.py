@@ -175,6 +175,7 @@ def test_a_text_without_a_token_is_a_zero_vector(make_model, tokenizer, tmp_path
     rep = encoder.represent([[], [2, 9, 3]])
     assert rep[0].count_nonzero() == 0
     assert rep[1].count_nonzero() > 0
+    assert encoder.represent([]).shape == (0, encoder.dimensions)
 
 
 def test_a_vector_that_is_no_number_names_its_text(make_model, tokenizer, tmp_path: Path) -> None:

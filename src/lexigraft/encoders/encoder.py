@@ -113,7 +113,9 @@ class Encoder:
         A text without a single token (an empty text under a tokenizer without special tokens) is a
         zero vector.
         """
-        longest = max(1, *(len(ids) for ids in token_ids))
+        if not token_ids:
+            return torch.zeros(0, self.dimensions, device=self.device)
+        longest = max(1, max(map(len, token_ids)))
         longest = max(longest, min(padded_length(longest), longest_input(self.model)))
         ids_BL = torch.full((len(token_ids), longest), self.tokenizer.pad_token_id)
         mask_BL = torch.zeros_like(ids_BL)

@@ -1,5 +1,6 @@
 """Which rows of the paper's tables ours have, and what becomes of each at a scale."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from lexigraft.report import text
@@ -41,7 +42,14 @@ def coverage(experiments: Iterable[PlannedExperiment]) -> str:
         if not found:
             lines.append("  no experiment is about it")
         for experiment in found:
-            rows = [(_name(row), _status(row, experiment.scale)) for row in experiment.rows]
+            names = Counter(_name(row) for row in experiment.rows)
+            rows = [
+                (
+                    _name(row) + (f" ({row.id})" if names[_name(row)] > 1 else ""),
+                    _status(row, experiment.scale),
+                )
+                for row in experiment.rows
+            ]
             if experiment.neighbours is not None:
                 rows += _words(experiment.neighbours)
             widest = max(width(name) for name, _ in rows)

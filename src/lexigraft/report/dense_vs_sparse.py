@@ -80,7 +80,7 @@ def dense_vs_sparse(experiment: PlannedExperiment, table: Table) -> Figure:
     backbones = list(table.groups())
     colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(backbones)}
     panels: Sequence[tuple[Side, str]] = (
-        ("ours", f"Measured here (scale {table.scale})"),
+        ("ours", f"Here, scale {table.scale}"),
         ("reported", "As the paper reports"),
     )
     shown = {side: _groups(experiment, table, side, colours) for side, _ in panels}
@@ -96,6 +96,10 @@ def dense_vs_sparse(experiment: PlannedExperiment, table: Table) -> Figure:
     for panel, (side, title) in zip(axes, panels, strict=True):
         _draw(panel, shown[side])
         panel.set_title(title, loc="left", fontsize=9.5, fontweight="bold", pad=8)
+        drawn = {bar.backbone for group in shown[side].values() for bar in group}
+        if drawn and (absent := [name for name in backbones if name not in drawn]):
+            told = f"{'not run' if side == 'ours' else 'no values'}: {', '.join(absent)}"
+            panel.set_title(told, loc="right", fontsize=7.5, color=FAINT, pad=8)
     column = table.columns[0]
     axes[0].set_ylabel(f"{column.role_heading} {column.heading}")
     _legend(figure, bars, backbones)
