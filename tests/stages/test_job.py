@@ -47,6 +47,13 @@ def test_spec_and_provenance_stand_beside_the_output(tmp_path: Path) -> None:
     assert provenance["seed"] == 42
     # One thread, as conftest.py says.
     assert provenance["threads"] == 1
+    assert provenance["resumed"] is False
+
+
+def test_what_went_on_from_checkpoints_says_so(tmp_path: Path) -> None:
+    (tmp_path / ".b-1.checkpoints").mkdir()
+    execute(SPEC, {}, tmp_path / "b-1", write)
+    assert json.loads((tmp_path / "b-1" / "provenance.json").read_text())["resumed"] is True
 
 
 def test_a_ranking_keeps_where_its_vectors_came_from(tmp_path: Path) -> None:

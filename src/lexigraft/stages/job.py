@@ -81,10 +81,13 @@ def execute(
             log.info("%s: the other process has made it", out.name)
             return
         log.info("%s: start", out.name)
+        resumed = checkpoints.is_dir()
         with whole_folder(out) as partial:
             run(spec, Job(inputs, partial, checkpoints))
             write_json(partial / "spec.json", record)
             origin = provenance(inputs, start, getattr(spec, "seed", None))
+            # Then `seconds` are those since it went on, and not of all its work.
+            origin["resumed"] = resumed
             for name, folder in inputs.items():
                 if kinds[name] == "vectors":
                     # They are removed once they were searched, and their own record with them.
