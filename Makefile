@@ -38,7 +38,7 @@ test: setup
 	mypy
 	snakefmt --check Snakefile workflow/rules
 	snakemake --lint
-	pytest --numprocesses auto --maxprocesses 8 --dist loadgroup
+	pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 
 clean:
 	[ ! -d results ] || find results -mindepth 1 -maxdepth 1 ! -name reference -exec rm -rf {} +

@@ -17,13 +17,20 @@ ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What pytest-xdist gives to one process: the tests of a file, and all that read the smoke run,
-    so that nothing is made twice."""
-    for item in items:
-        shared = "smoke" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("smoke" if shared else str(item.path)))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadfile` the tests of a file run in one process; those of the two files that
+    read the smoke run too, so that it is made once."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = str(super()._split_scope(nodeid))
+            return "smoke" if file.endswith(("/test_smoke.py", "/test_restart.py")) else file
+
+    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session")
