@@ -18,7 +18,7 @@ EXPERIMENT = """\
 title: A sweep
 source: {{document: ours}}
 columns: [zero_shot.ndcg@10]
-base: {{backbone: modernbert, target: bert-uncased, adapted: true, calibrated: true}}
+base: {{backbone: modernbert, target: bert-uncased, space: "", adapted: true, calibrated: true}}
 sweep: {{mlm.steps: {steps}}}
 """
 CONFIG = {"scale": "mini", "experiments": ["sweep"]}
