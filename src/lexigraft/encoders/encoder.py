@@ -21,7 +21,7 @@ from lexigraft.files import member, read_object
 from lexigraft.specs.options import Activation, Pooling
 
 Role = Literal["query", "document"]
-TOKENS_PER_BATCH = 4096
+TOKENS_PER_BATCH = 2048
 """Tokens of a batch, padding included: more take more memory, and on a CPU more time."""
 LENGTH_STEP = 8
 """Padded batches are a multiple of so many tokens long, so that few shapes recur: for each, oneDNN
