@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+from lexigraft.encoders import encoder as encoders
 from lexigraft.encoders import streaming
 from lexigraft.encoders.encoder import Encoder
 from lexigraft.encoders.loading import load_encoder
@@ -35,7 +36,7 @@ def folder(request, make_model, tokenizer, tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "SHARD_TEXTS", 16)
-    monkeypatch.setattr(streaming, "TOKENS_PER_BATCH", 40)
+    monkeypatch.setattr(encoders, "TOKENS_PER_BATCH", 40)
 
 
 def stream(folder: Path, out: Path, texts: dict[str, str] = TEXTS, length: int = 32) -> Vectors:
@@ -136,9 +137,9 @@ def test_a_collapsed_model_has_smaller_shards(
 CHILD = """
 import sys, time
 from pathlib import Path
-from lexigraft.encoders import streaming
+from lexigraft.encoders import encoder, streaming
 from lexigraft.encoders.loading import load_encoder
-streaming.SHARD_TEXTS, streaming.TOKENS_PER_BATCH = 16, 40
+streaming.SHARD_TEXTS, encoder.TOKENS_PER_BATCH = 16, 40
 real = streaming.write_shard
 def slow(*arguments):
     real(*arguments)

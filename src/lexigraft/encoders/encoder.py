@@ -22,7 +22,9 @@ from lexigraft.specs.options import Activation, Pooling
 
 Role = Literal["query", "document"]
 TOKENS_PER_BATCH = 2048
-"""Tokens of a batch, padding included: more take more memory, and on a CPU more time."""
+"""Tokens of a batch on a CPU, padding included: more take more memory and no less time."""
+ACCELERATOR_TOKENS_PER_BATCH = 16384
+"""The same on anything else, where a small batch leaves the device idle between kernels."""
 LENGTH_STEP = 8
 """Padded batches are a multiple of so many tokens long, so that few shapes recur: for each, oneDNN
 keeps memory, which would cut the heap to pieces that nothing large fits in."""
@@ -106,6 +108,11 @@ class Encoder:
             verbose=False,
         )["input_ids"]
 
+    @property
+    def tokens_per_batch(self) -> int:
+        """Tokens of a batch, padding included, that suit the device."""
+        return TOKENS_PER_BATCH if self.device.type == "cpu" else ACCELERATOR_TOKENS_PER_BATCH
+
     @torch.inference_mode()
     def represent(self, token_ids: Sequence[Sequence[int]], role: Role = "document") -> Tensor:
         """Vectors of tokenized texts as one padded batch: (B, V) or (B, H), float32.
@@ -149,19 +156,21 @@ class Encoder:
         max_length: int,
         *,
         role: Role = "document",
-        tokens_per_batch: int = TOKENS_PER_BATCH,
+        tokens_per_batch: int = 0,
     ) -> Any:
         """Vectors in the order of `texts`: a CSR array (N, V) or a numpy array (N, H), float32.
 
         All in memory; `lexigraft.encoders.streaming` writes to disk instead. An empty or blank text
-        is legal: its vector is what its special tokens ([CLS], [SEP]) give.
+        is legal: its vector is what its special tokens ([CLS], [SEP]) give. Batches have at most
+        `tokens_per_batch` tokens, 0 for what suits the device.
 
         Raises:
             LexigraftError: the model cannot read so many tokens, or a vector is not finite.
         """
         token_ids = self.tokenize(texts, max_length, role)
         order, parts = [], []
-        for batch in batches_by_length([len(ids) for ids in token_ids], tokens_per_batch):
+        most = tokens_per_batch or self.tokens_per_batch
+        for batch in batches_by_length([len(ids) for ids in token_ids], most):
             order.extend(batch)
             own = [token_ids[i] for i in batch]
             parts.append(self.encode_batch(own, [f"text {i}" for i in batch], role))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from lexigraft.encoders.encoder import TOKENS_PER_BATCH, Encoder, Role, batches_by_length
+from lexigraft.encoders.encoder import Encoder, Role, batches_by_length
 from lexigraft.errors import LexigraftError
 from lexigraft.files import sha256_file
 from lexigraft.progress import track
@@ -95,7 +95,7 @@ def _encode_shard(
     token_ids = encoder.tokenize([texts[name] for name in ids], max_length, role)
     order: list[int] = []
     parts: list[Any] = []
-    for batch in batches_by_length([len(found) for found in token_ids], TOKENS_PER_BATCH):
+    for batch in batches_by_length([len(found) for found in token_ids], encoder.tokens_per_batch):
         names = [f"{role} {ids[i]!r}" for i in batch]
         parts.append(encoder.encode_batch([token_ids[i] for i in batch], names, role))
         order.extend(batch)
@@ -119,7 +119,7 @@ def _state(encoder: Encoder, max_length: int, role: Role, values: Values) -> str
     if not files:
         raise LexigraftError(f"{encoder.name}: no folder of an encoder, so no shard can be kept")
     hashes = {file.relative_to(folder).as_posix(): sha256_file(file) for file in files}
-    return json.dumps([hashes, max_length, role, TOKENS_PER_BATCH, values], sort_keys=True)
+    return json.dumps([hashes, max_length, role, encoder.tokens_per_batch, values], sort_keys=True)
 
 
 def _key(state: str, ids: Sequence[str], texts: Mapping[str, str]) -> str:
