@@ -169,6 +169,15 @@ def test_order_and_batches_do_not_matter(make_model, tokenizer, tmp_path: Path) 
     assert encoder.encode([], 64).shape == (0, encoder.dimensions)
 
 
+def test_a_length_below_special_tokens_is_refused(make_model, tokenizer, tmp_path: Path) -> None:
+    save_encoder(make_model("BertConfig"), tokenizer, tmp_path, "splade")
+    encoder = load_encoder(tmp_path)
+    text = "graph " * 200
+    assert [len(encoder.tokenize([text], n, "document")[0]) for n in (2, 3)] == [2, 3]
+    with pytest.raises(LexigraftError, match="inputs of 1 tokens asked for; the model reads 2 to"):
+        encoder.encode([text], 1)
+
+
 def test_a_text_without_a_token_is_a_zero_vector(make_model, tokenizer, tmp_path: Path) -> None:
     save_encoder(make_model("BertConfig"), tokenizer, tmp_path, "splade")
     encoder = load_encoder(tmp_path)

@@ -118,6 +118,15 @@ def test_a_space_gives_a_tokenizer_alone_its_neighbours(
     assert f"in the input embeddings of target, where {len(uncased)} target tokens are" in page
 
 
+def test_a_space_that_would_not_be_read_is_refused(
+    source: Path, target: Path, tmp_path: Path
+) -> None:
+    inputs = {"source": source, "target": target, "space": target}
+    with pytest.raises(LexigraftError, match="initialisation subtoken looks for no neighbours"):
+        run_transfer(tmp_path / "out", inputs, initialisation="subtoken")
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_model_is_not_transferred_to_itself(source: Path, tmp_path: Path) -> None:
     with pytest.raises(LexigraftError, match="source and target are the same"):
         run_transfer(tmp_path / "out", {"source": source, "target": source})

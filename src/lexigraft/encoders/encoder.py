@@ -91,9 +91,12 @@ class Encoder:
         Inference-free queries have no special tokens.
 
         Raises:
-            LexigraftError: the model cannot read so many tokens.
+            LexigraftError: the model cannot read so many tokens, or special tokens alone are more
+                (tokenizers then cut nothing).
         """
-        refuse_long_input(self.model, max_length, self.name)
+        special = role != "query" or self.query_weights is None
+        least = self.tokenizer.num_special_tokens_to_add() if special else 0
+        refuse_long_input(self.model, max_length, self.name, max(1, least))
         if not texts:
             return []
         prompt = self.prompts.get(role, "")
@@ -101,7 +104,7 @@ class Encoder:
             [prompt + text for text in texts],
             truncation=True,
             max_length=max_length,
-            add_special_tokens=role != "query" or self.query_weights is None,
+            add_special_tokens=special,
             padding=False,
             return_attention_mask=False,
             return_token_type_ids=False,

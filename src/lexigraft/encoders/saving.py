@@ -89,11 +89,14 @@ def longest_input(model: PreTrainedModel) -> int:
     return int(getattr(model.config, "max_position_embeddings", None) or 1 << 20)
 
 
-def refuse_long_input(model: PreTrainedModel, length: int | None, place: str) -> None:
-    """Raise LexigraftError if `length` tokens are more than the model can read."""
-    if length is not None and not 0 < length <= longest_input(model):
+def refuse_long_input(
+    model: PreTrainedModel, length: int | None, place: str, least: int = 1
+) -> None:
+    """Raise LexigraftError if `length` tokens are more than the model can read, or fewer than
+    `least`."""
+    if length is not None and not least <= length <= longest_input(model):
         raise LexigraftError(
-            f"{place}: inputs of {length} tokens asked for; the model reads 1 to "
+            f"{place}: inputs of {length} tokens asked for; the model reads {least} to "
             f"{longest_input(model)}"
         )
 

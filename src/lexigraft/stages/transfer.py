@@ -23,11 +23,17 @@ def run(spec: TransferSpec, job: Job) -> None:
     and the report as `transfer.json`, `.md`, `.png` and `.svg`.
 
     Raises:
-        LexigraftError: source and target are one folder, or one of them cannot be used.
+        LexigraftError: source and target are one folder, one of them cannot be used, or a space is
+            given that would not be read.
     """
     source, target = job.inputs["source"], job.inputs["target"]
     if Path(source).resolve() == Path(target).resolve():
         raise LexigraftError(f"{source}: source and target are the same, nothing is transferred")
+    if "space" in job.inputs and spec.initialisation != "semantic":
+        raise LexigraftError(
+            f"--space: {job.inputs['space']} is given; initialisation {spec.initialisation} looks "
+            "for no neighbours, semantic alone does"
+        )
     model, tokenizer = load_masked_lm(source)
     target_model, target_tokenizer = load_target(target)
     done = transfer(
