@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from lexigraft.errors import LexigraftError
 from lexigraft.transfer.space import space_of
@@ -16,20 +16,13 @@ VOCABULARY = [*SPECIALS, "heat", "warm", "cold", "##er", "##ly", "sea"]
 
 
 @pytest.fixture
-def space(wordpiece_of) -> tuple[BertModel, PreTrainedTokenizerFast]:
+def space(build, wordpiece_of) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
     """Eleven tokens, of which row i is (i, 1)."""
-    config = BertConfig(
-        vocab_size=len(VOCABULARY),
-        hidden_size=2,
-        num_hidden_layers=1,
-        num_attention_heads=1,
-        intermediate_size=2,
-        max_position_embeddings=8,
-    )
-    model = BertModel(config)
+    tokenizer = wordpiece_of(VOCABULARY)
+    model = build("bert", tokenizer, hidden_size=2, num_attention_heads=1)
     rows = torch.stack((torch.arange(len(VOCABULARY)), torch.ones(len(VOCABULARY))), dim=1)
     model.get_input_embeddings().weight.data.copy_(rows)
-    return model, wordpiece_of(VOCABULARY)
+    return model, tokenizer
 
 
 def test_tokens_in_the_space(space, wordpiece_of) -> None:

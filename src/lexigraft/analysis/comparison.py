@@ -65,11 +65,11 @@ class Comparison:
     """What the difference was tested against; 0 but for relations with a margin."""
     p_queries: float
     p_seeds: float | None
-    """None where both rows have one seed."""
+    """None where nothing shows a deviation over seeds."""
     error_seeds: float | None
     """Standard error of the difference over seeds."""
     df_seeds: int
-    """Degrees of freedom of that error; 0 where both rows have one seed."""
+    """Degrees of freedom of that error; 0 where there is none."""
     seeds_left: int
     seeds_right: int
     certain: bool = False

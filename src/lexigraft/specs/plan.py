@@ -23,7 +23,6 @@ from lexigraft.specs.experiments import (
 )
 from lexigraft.specs.meaning import refuse_changed_meaning, refuse_two_meanings
 from lexigraft.specs.neighbours import PlannedNeighbours
-from lexigraft.specs.options import DISTILLING
 from lexigraft.specs.run import Run
 from lexigraft.specs.scales import Scale
 from lexigraft.specs.words import flag, option
@@ -193,7 +192,7 @@ def _planned(
         facts = {"missing": run.backbone}
     elif row.deltas is not None:
         check_run(run, config.scale, where)
-        facts = _facts(run)
+        facts = run.facts
         if runs:
             _check_columns(experiment, run)
             _refuse_theory_without_keys(experiment, run, where)
@@ -282,25 +281,11 @@ def _check_columns(experiment: Experiment, run: Run) -> None:
 
 
 def _refuse_theory_without_keys(experiment: Experiment, run: Run, where: str) -> None:
-    head = "bm25" if run.lexical else run.finetune.head
-    if THEORY in _roles(experiment.columns) and head in ("bm25", "dense"):
+    if THEORY in _roles(experiment.columns) and run.head in ("bm25", "dense"):
         raise LexigraftError(
-            f"{where}: found the head {head}; columns of {THEORY} need a sparse one"
+            f"{where}: found the head {run.head}; columns of {THEORY} need a sparse one"
         )
 
 
 def _roles(columns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(parse_column(column).role for column in columns))
-
-
-def _facts(run: Run) -> dict[str, Any]:
-    return {
-        "backbone": "" if run.lexical else run.backbone,
-        "head": "bm25" if run.lexical else run.finetune.head,
-        "engine": run.retrieve.engine,
-        "target": run.target,
-        "adapted": run.adapted,
-        "calibrated": run.calibrated,
-        "lowercase": run.finetune.lowercase,
-        "distilled": run.finetuned and not run.lexical and run.finetune.objective in DISTILLING,
-    }

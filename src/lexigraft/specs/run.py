@@ -9,6 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.options import (
+    DISTILLING,
     CalibrateOptions,
     EncodeOptions,
     EvaluateOptions,
@@ -70,10 +71,31 @@ class Run:
         return self.retrieve.engine == "bm25"
 
     @property
+    def head(self) -> str:
+        """What scores: the head that is fine-tuned, or bm25."""
+        return "bm25" if self.lexical else self.finetune.head
+
+    @property
     def random(self) -> bool:
         """Whether the seed plays a part: not in BM25, nor in a model that is encoded as it is."""
         changed = self.target or self.adapted or self.calibrated or self.finetuned
         return bool(changed) and not self.lexical
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What figures tell rows apart by."""
+        return {
+            "backbone": "" if self.lexical else self.backbone,
+            "head": self.head,
+            "engine": self.retrieve.engine,
+            "target": self.target,
+            "adapted": self.adapted,
+            "calibrated": self.calibrated,
+            "lowercase": self.finetune.lowercase,
+            "distilled": self.finetuned
+            and not self.lexical
+            and self.finetune.objective in DISTILLING,
+        }
 
 
 def axes(record: type[Any] = Run, prefix: str = "") -> Iterator[tuple[str, Any]]:

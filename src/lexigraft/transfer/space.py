@@ -15,13 +15,12 @@ from lexigraft.vocabulary.pieces import Pieces, name_of
 class Space:
     """Rows of the target's tokens in a space that semantic initialisation may compare them in."""
 
-    name: str
     embeddings: torch.Tensor
     """(V', D) float32; zero for a token that cannot be written in the other vocabulary."""
     own: int
     """Tokens that are tokens of the other vocabulary too."""
     written: int
-    """Tokens that are the mean of the rows of its sub-tokens."""
+    """Tokens that are the mean of the rows of their sub-tokens."""
     absent: int
     """Tokens without a row."""
 
@@ -60,7 +59,6 @@ def space_of(
     for new, ids in pieces.items():
         embeddings[new] = rows[ids].mean(0)
     return Space(
-        name=name,
         embeddings=embeddings,
         own=len(shared.target_ids),
         written=len(pieces),
