@@ -1,5 +1,6 @@
 # Table of contents: what there is to make, and one rule file a stage.
 from lexigraft.specs.snakefile import evaluations, hold, launcher, load_plan, retrained
+from lexigraft.warm import keep
 
 
 configfile: "config.yaml"
@@ -11,6 +12,8 @@ RESULTS = str(PLAN.config.results)
 
 onstart:
     hold(RESULTS)
+    if workflow.local_exec:
+        keep()
 
 
 wildcard_constraints:

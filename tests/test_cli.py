@@ -34,7 +34,7 @@ def test_every_option_of_a_stage_is_an_option_of_its_command(stage: str) -> None
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "lexigraft.cli", *words]
+    command = [sys.executable, "-m", "lexigraft", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

@@ -289,12 +289,3 @@ def ship(
     from lexigraft.encoders.shipped import ship_backbones
 
     ship_backbones(backbones, out)
-
-
-def main() -> None:
-    """Entry point of the command."""
-    sys.exit(app())
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,111 @@
+"""Jobs that a warm process forks: they do, say and end as commands that import for themselves."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tiny_retrieval import tiny_collection, tiny_model
+
+from lexigraft import warm
+from lexigraft.files import sha256_file
+from lexigraft.locks import alone
+
+WORKFLOW = """
+import os, sys
+from lexigraft import warm
+warm.keep()
+print(os.environ[warm.VARIABLE], flush=True)
+sys.stdin.read()
+"""
+COMMAND = [sys.executable, "-m", "lexigraft"]
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def workflow() -> Iterator[dict[str, str]]:
+    """The environment of its jobs; when it ends, the process ends too and leaves nothing."""
+    command = [sys.executable, "-c", WORKFLOW]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        place = process.stdout.readline().strip()
+        address = Path(place.partition(os.pathsep)[0])
+        environment = {**os.environ, warm.VARIABLE: place, "OMP_NUM_THREADS": "1"}
+        # The first waits for the imports.
+        subprocess.run([*COMMAND, "corpus", "--help"], env=environment, check=True)
+        yield environment
+        assert address.exists()
+        process.stdin.close()  # type: ignore[union-attr]
+    deadline = time.monotonic() + 20
+    while address.parent.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not address.parent.exists()
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("material")
+    tiny_model(folder / "model")
+    tiny_collection(folder / "corpus")
+    return folder
+
+
+def finetune(material: Path, out: Path, steps: int) -> list[str]:
+    words = f"--objective info_nce --negatives 0 --batch-size 8 --steps {steps} --warmup-steps 2"
+    lengths = "--flops-ramp-steps 5 --query-length 16 --document-length 16"
+    folders = ["--model", str(material / "model"), "--corpus", str(material / "corpus")]
+    return [*COMMAND, "finetune", *folders, *words.split(), *lengths.split(), "--out", str(out)]
+
+
+def test_a_fork_trains_the_same_weights_sooner(material, workflow, tmp_path) -> None:
+    seconds = {}
+    for name, environment in {"warm": workflow, "cold": {**workflow, warm.VARIABLE: ""}}.items():
+        start = time.monotonic()
+        command = finetune(material, tmp_path / name, 10)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        seconds[name] = time.monotonic() - start
+        assert f"{name}: done in" in done.stderr
+    one, two = (sha256_file(tmp_path / name / "model.safetensors") for name in seconds)
+    assert one == two
+    assert seconds["warm"] < seconds["cold"] - 1
+
+
+def test_folder_sentence_and_code_are_those_of_the_command(workflow, tmp_path) -> None:
+    command = [*COMMAND, "retrieve", "--collection", "corpus", "--out", "out"]
+    done = subprocess.run(command, env=workflow, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("error: --collection: no such folder: corpus\n")
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGKILL, -9)],
+)
+def test_a_signal_ends_the_fork(material, workflow, tmp_path, number, code) -> None:
+    out = tmp_path / "out"
+    with subprocess.Popen(finetune(material, out, 100_000), env=workflow) as process:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob(".out.checkpoints/*")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(number)
+        assert process.wait(timeout=20) == code
+    # Its lock is free at once: the same command goes on, and is not kept waiting.
+    start = time.monotonic()
+    with alone(out):
+        assert time.monotonic() - start < 5
+    assert not out.exists()
+
+
+def test_another_python_imports_for_itself(
+    workflow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    address = workflow[warm.VARIABLE].partition(os.pathsep)[0]
+    for place in (f"{address}:{tmp_path}", f"{tmp_path}/gone:{sys.prefix}", ""):
+        monkeypatch.setenv(warm.VARIABLE, place)
+        assert warm.borrow() is None
