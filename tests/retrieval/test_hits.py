@@ -33,6 +33,15 @@ def test_round_trip(tmp_path: Path) -> None:
     assert HITS.run() == run | {"empty": []}
 
 
+def test_ranks_decide_whatever_the_order_of_the_rows(tmp_path: Path) -> None:
+    path = tmp_path / "rankings.parquet"
+    write_rankings(path, iter([("b", HITS), ("a", HITS)]))
+    rows = pq.read_table(path)
+    pq.write_table(rows.take(np.random.default_rng(0).permutation(len(rows))), path)
+    run = {"q2": ["z", "x"], "q1": ["y"]}
+    assert dict(read_rankings(path)) == {"b": run, "a": run}
+
+
 def test_unreadable_rankings(tmp_path: Path) -> None:
     with pytest.raises(LexigraftError, match="unreadable rankings"):
         dict(read_rankings(tmp_path / "rankings.parquet"))

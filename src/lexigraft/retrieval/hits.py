@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -71,15 +72,28 @@ def read_rankings(path: Path) -> Iterator[tuple[str, dict[str, list[str]]]]:
     Raises:
         LexigraftError: the file is missing, no parquet, or has other columns.
     """
+    ids = ["set", "query", "document"]
     try:
-        table = pq.read_table(path, columns=["set", "query", "document", "rank"])
+        table = pq.read_table(path, columns=[*ids, "rank"], read_dictionary=ids)
     except (OSError, pa.ArrowException, KeyError) as error:
         raise LexigraftError(f"{path}: unreadable rankings ({error})") from None
-    for name in table["set"].unique().to_pylist():
-        rows = table.filter(pa.compute.equal(table["set"], name))
-        rows = rows.sort_by([("rank", "ascending")])
-        run: dict[str, list[str]] = {}
-        queries, documents = rows["query"].to_pylist(), rows["document"].to_pylist()
-        for query, document in zip(queries, documents, strict=True):
-            run.setdefault(query, []).append(document)
-        yield name, run
+    table = table.unify_dictionaries()
+    (sets, set_N), (queries, query_N), (documents, document_N) = (
+        _names_and_codes(table[column]) for column in ids
+    )
+    order_N = np.lexsort((table["rank"].to_numpy(), query_N, set_N))
+    set_N, query_N = set_N[order_N], query_N[order_N]
+    found = documents[document_N[order_N]].tolist()
+    changes = (np.diff(set_N, prepend=-1) != 0) | (np.diff(query_N, prepend=-1) != 0)
+    runs: dict[str, dict[str, list[str]]] = {name: {} for name in sets}
+    for start, end in pairwise([*np.flatnonzero(changes).tolist(), len(found)]):
+        runs[sets[set_N[start]]][queries[query_N[start]]] = found[start:end]
+    yield from runs.items()
+
+
+def _names_and_codes(column: Any) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+    """Distinct values of a column that was read as a dictionary, and each row's place in them."""
+    chunks = column.chunks
+    names = chunks[0].dictionary.to_pylist() if chunks else []
+    codes = [chunk.indices.to_numpy().astype(np.int64) for chunk in chunks]
+    return np.array(names, dtype=object), np.concatenate([np.zeros(0, dtype=np.int64), *codes])
