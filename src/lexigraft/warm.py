@@ -77,17 +77,21 @@ def borrow() -> int | None:
 
 
 def _serve(listener: socket.socket, workflow: int) -> socket.socket | None:
-    """Fork for each request until the workflow ends: its socket in a fork, None at the end."""
+    """Fork for each request until the workflow ends: its socket in a fork, None at the end.
+
+    Jobs that a killed workflow has left are waited for, as their commands do.
+    """
     links: dict[int, tuple[int, socket.socket]] = {}
     with selectors.PollSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
         end = os.pidfd_open(workflow)
         selector.register(end, selectors.EVENT_READ)
-        while True:
+        while links or end in selector.get_map():
             for key, _ in selector.select():
                 if key.fd == end:
-                    return None
-                if key.fileobj is listener:
+                    selector.unregister(end)
+                    selector.unregister(listener)
+                elif key.fileobj is listener:
                     link, _ = listener.accept()
                     pid = os.fork()
                     if pid == 0:
@@ -104,6 +108,7 @@ def _serve(listener: socket.socket, workflow: int) -> socket.socket | None:
                     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
                     _say(link, code if code >= 0 else 128 - code)
                     link.close()
+    return None
 
 
 def _say(link: socket.socket, number: int) -> None:

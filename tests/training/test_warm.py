@@ -102,6 +102,22 @@ def test_a_signal_ends_the_fork(material, workflow, tmp_path, number, code) -> N
     assert not out.exists()
 
 
+def test_a_job_outlives_a_killed_workflow_and_says_how_it_ended(material, tmp_path) -> None:
+    command = [sys.executable, "-c", WORKFLOW]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        place = process.stdout.readline().strip()  # type: ignore[union-attr]
+        environment = {**os.environ, warm.VARIABLE: place, "OMP_NUM_THREADS": "1"}
+        job = subprocess.Popen(finetune(material, tmp_path / "out", 300), env=environment)
+        while not list(tmp_path.glob(".out.lock")) and job.poll() is None:
+            time.sleep(0.05)
+        process.kill()
+    assert not (tmp_path / "out").exists()
+    assert job.wait(timeout=120) == 0
+    assert (tmp_path / "out" / "model.safetensors").is_file()
+
+
 def test_another_python_imports_for_itself(
     workflow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
