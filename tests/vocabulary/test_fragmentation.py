@@ -1,5 +1,7 @@
 """Tokens to a word, counted by hand."""
 
+from pathlib import Path
+
 import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
@@ -30,6 +32,28 @@ def test_tokens_to_a_word_by_hand(tokenizer: PreTrainedTokenizerFast) -> None:
     # Twice three more for `the acid of`: a text weighs by its words, not by being one text.
     texts = ["Benzene, benzoic acid", "the  acid\nof", "The acid of"]
     assert fragmentation(tokenizer, texts) == pytest.approx((6 + 3 + 3) / (3 + 3 + 3))
+
+
+def test_counts_are_kept_for_one_tokenizer_and_its_texts(
+    tokenizer: PreTrainedTokenizerFast, tmp_path: Path
+) -> None:
+    texts = ["Benzene, benzoic acid", "of"]
+    assert fragmentation(tokenizer, texts, tmp_path) == pytest.approx(7 / 4)
+    (kept,) = tmp_path.iterdir()
+    # What is kept is what is read.
+    kept.write_text('{"tokens": 8, "words": 4}')
+    assert fragmentation(tokenizer, texts, tmp_path) == 2
+    # Texts that are cut apart elsewhere are others, and so is another tokenizer.
+    assert fragmentation(tokenizer, ["Benzene, benzoic", "acid of"], tmp_path) == pytest.approx(
+        7 / 4
+    )
+    tokenizer.add_tokens(["benzoic"])
+    assert fragmentation(tokenizer, texts, tmp_path) == pytest.approx(6 / 4)
+    assert len(list(tmp_path.iterdir())) == 3
+    # A file that a full disk has cut is made again.
+    for path in tmp_path.iterdir():
+        path.write_text("{")
+    assert fragmentation(tokenizer, texts, tmp_path) == pytest.approx(6 / 4)
 
 
 def test_an_empty_text_has_neither(tokenizer: PreTrainedTokenizerFast) -> None:

@@ -28,7 +28,7 @@ from lexigraft.specs.stages import BackboneSpec
 from lexigraft.training.curves import plot_loss
 from lexigraft.training.masked_lm import MaskedLmOptions, train_masked_lm
 from lexigraft.training.reporting import write_history
-from lexigraft.training.token_cache import shared_token_cache
+from lexigraft.vocabulary.token_cache import shared_token_cache
 from lexigraft.vocabulary.training import train_tokenizer
 from lexigraft.vocabulary.unigrams import count_unigrams
 

@@ -22,6 +22,7 @@ from lexigraft.specs.options import Values
 from lexigraft.specs.stages import EncodeSpec
 from lexigraft.stages.job import Job
 from lexigraft.vocabulary.fragmentation import fragmentation
+from lexigraft.vocabulary.token_cache import shared_token_cache
 
 log = logging.getLogger(__name__)
 HEALTH_TEXTS = 512
@@ -94,7 +95,7 @@ def encode_set(
     measured = measure(queries, documents)
     texts = _spread(list(evaluation_set.documents.values()), FRAGMENTED_TEXTS)
     texts += evaluation_set.queries.values()
-    measured["fragmentation"] = fragmentation(encoder.tokenizer, texts)
+    measured["fragmentation"] = fragmentation(encoder.tokenizer, texts, shared_token_cache())
     for kind, key in (("documents", "health"), ("queries", "query_health")):
         if measured[key]["verdict"] != "healthy":
             log.warning("%s, %s: %s", label, kind, describe_health(measured[key]))

@@ -3,7 +3,7 @@
 from lexigraft.specs.stages import FinetuneSpec
 from lexigraft.stages.job import Job
 from lexigraft.training.finetune import finetune
-from lexigraft.training.token_cache import shared_token_cache
+from lexigraft.vocabulary.token_cache import shared_token_cache
 
 
 def run(spec: FinetuneSpec, job: Job) -> None:

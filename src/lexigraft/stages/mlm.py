@@ -19,7 +19,7 @@ from lexigraft.training.masked_lm import MaskedLmOptions, Task, train_masked_lm
 from lexigraft.training.packing import CollectionText
 from lexigraft.training.reporting import write_history
 from lexigraft.training.sap import Sap
-from lexigraft.training.token_cache import shared_token_cache
+from lexigraft.vocabulary.token_cache import shared_token_cache
 
 NEW_TOKENS = "new_tokens.json"
 LOSSES = {

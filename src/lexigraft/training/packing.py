@@ -26,7 +26,7 @@ from lexigraft.corpora import Collection
 from lexigraft.errors import LexigraftError
 from lexigraft.files import sha256_file, whole_file
 from lexigraft.progress import track
-from lexigraft.training.token_cache import id_type, tokenizer_state, uncut_backend
+from lexigraft.vocabulary.token_cache import id_type, tokenizer_state, uncut_backend
 
 FORMAT = "1"
 """Raised when the meaning of a token file changes."""

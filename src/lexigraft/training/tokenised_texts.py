@@ -26,7 +26,7 @@ from lexigraft.errors import LexigraftError
 from lexigraft.files import read_object, sha256_file, whole_folder, write_json
 from lexigraft.locks import alone
 from lexigraft.progress import track
-from lexigraft.training.token_cache import id_type, tokenizer_state, uncut_backend
+from lexigraft.vocabulary.token_cache import id_type, tokenizer_state, uncut_backend
 
 FORMAT = "texts 1"
 """Raised when the meaning of the files changes."""

@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerFast
 
 
 def shared_token_cache() -> Path | None:
-    """`$LEXIGRAFT_CACHE/tokens`: where trainings on the same text share its tokens, if it is set.
+    """`$LEXIGRAFT_CACHE/tokens`: where jobs on the same text share its tokens, if it is set.
 
     Otherwise each training keeps them beside its checkpoints, and they go when it has ended.
     """
