@@ -31,11 +31,18 @@ ARCHITECTURES = ("bert", "modernbert", "roberta")
 
 
 def keep() -> None:
-    """Start the process for the jobs that this one starts; it ends when this one does."""
-    # A folder that nobody else may open, and a socket that takes requests before it is read.
-    address = Path(tempfile.mkdtemp(prefix="lexigraft-")) / "socket"
+    """Start the process for the jobs that this one starts; it ends when this one does.
+
+    Where temporary files cannot be written, it says so, and jobs import for themselves.
+    """
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(address))
+        try:
+            # A folder that nobody else may open, and a socket that takes requests from now on.
+            address = Path(tempfile.mkdtemp(prefix="lexigraft-")) / "socket"
+            listener.bind(str(address))
+        except OSError as error:
+            print(f"no warm starts: {tempfile.gettempdir()}: {error}", file=sys.stderr)
+            return
         listener.listen(128)
         words = [str(address), str(listener.fileno()), str(os.getpid())]
         subprocess.Popen(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from lexigraft.errors import LexigraftError
 from lexigraft.retrieval import exact
 from lexigraft.retrieval.exact import ExactIndex, search_matrices
 
@@ -113,6 +114,21 @@ def test_no_documents_and_no_queries() -> None:
     assert search_matrices(sparse([[1.0]]), ["q"], [], [], 5).run() == {"q": []}
     none = scipy.sparse.csr_array((0, 1), dtype=np.float32)
     assert search_matrices(none, [], [sparse([[1.0]])], ["d"], 5).run() == {}
+
+
+@pytest.mark.parametrize(
+    ("queries", "parts", "ids", "sentence"),
+    [
+        (sparse([[0, 0, 1]]), [sparse([[1.0, 0]])], ["a"], "of 3 dimensions, .* sparse of 2"),
+        (sparse([[1.0]]), [np.ones((1, 1), np.float32)], ["a"], "are sparse .* documents dense"),
+        (sparse([[1.0]]), [sparse([[1.0]])], ["a", "b"], "1 documents, 2 ids"),
+        (sparse([[1.0]]), [sparse([[1.0]] * 3)], ["a", "b"], "more documents than the 2 ids"),
+        (sparse([[1.0]] * 2), [sparse([[1.0]])], ["a"], "2 queries, 1 ids"),
+    ],
+)
+def test_what_does_not_fit_is_refused(queries, parts, ids, sentence: str) -> None:
+    with pytest.raises(LexigraftError, match=sentence):
+        search_matrices(queries, ["q"], parts, ids, 5)
 
 
 def test_a_part_that_cannot_be_read_ends_the_search() -> None:

@@ -1,6 +1,7 @@
 """Stage `vocabulary`, and a tiny real model that is moved to what it writes and adapted."""
 
 import json
+import logging
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,14 @@ def test_a_vocabulary_is_normalised_as_berts_and_the_same_each_time(
     assert record["training_words"] == 12 * len(TEXTS)
     assert record["training_fragmentation"] == record["training_tokens"] / record["training_words"]
     assert not (out / "config.json").exists()
+
+
+def test_a_text_that_yields_fewer_tokens_is_told(
+    collection: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        tokenizer = AutoTokenizer.from_pretrained(train(collection, tmp_path / "out", 5000))
+    assert f"the text yields {len(tokenizer)} tokens of the 5000 asked for" in caplog.text
 
 
 def test_larger_vocabularies_break_fewer_words(collection: Path, tmp_path: Path) -> None:

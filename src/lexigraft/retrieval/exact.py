@@ -18,6 +18,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.sparse import _sparsetools
 
+from lexigraft.errors import LexigraftError
 from lexigraft.machine import threads
 from lexigraft.progress import track
 from lexigraft.retrieval.best import Best, string_order
@@ -85,6 +86,9 @@ def search_matrices(
         document_ids: ids of all documents, in the order of the parts.
         depth: documents kept for each query.
         remove_self_match: leave out a document with the query's own id (ArguAna and Quora only).
+
+    Raises:
+        LexigraftError: queries and documents, or vectors and ids, do not fit.
     """
     blocks = (_transposed(block) for block in _blocks(document_parts))
     best = Best(depth, string_order(document_ids), len(query_ids))
@@ -119,6 +123,8 @@ def _search(
     remove_self_match: bool,
 ) -> Hits:
     sparse = scipy.sparse.issparse(queries_QD)
+    if queries_QD.shape[0] != len(query_ids):
+        raise LexigraftError(f"search: {queries_QD.shape[0]} queries, {len(query_ids)} ids")
     queries_QD = queries_QD.astype(np.float32, copy=False)
     floor = 0.0 if sparse else -np.inf
     own = {name: place for place, name in enumerate(document_ids)} if remove_self_match else {}
@@ -128,6 +134,9 @@ def _search(
     with ThreadPoolExecutor(threads() if sparse else 1) as pool:
         for block_DN in _ahead(blocks_DN, pool):
             N = block_DN.shape[1]
+            _refuse_misfit(queries_QD, block_DN)
+            if first + N > len(document_ids):
+                raise LexigraftError(f"search: more documents than the {len(document_ids)} ids")
 
             def score(rows: range, block_DN: Any = block_DN, first: int = first) -> None:
                 queries_CD = queries_QD[rows.start : rows.stop]
@@ -147,7 +156,21 @@ def _search(
             # list() so that an error in a thread is raised here.
             list(pool.map(score, chunks))
             first += N
+    if first < len(document_ids):
+        raise LexigraftError(f"search: {first} documents, {len(document_ids)} ids")
     return Hits(list(query_ids), list(document_ids), best.documents(), best.scores())
+
+
+def _refuse_misfit(queries_QD: Any, block_DN: Any) -> None:
+    asked, searched = (
+        f"{'sparse' if scipy.sparse.issparse(matrix) else 'dense'} of {dimensions} dimensions"
+        for matrix, dimensions in (
+            (queries_QD, queries_QD.shape[1]),
+            (block_DN, block_DN.shape[0]),
+        )
+    )
+    if asked != searched:
+        raise LexigraftError(f"search: queries are {asked}, documents {searched}")
 
 
 def _ahead(blocks: Iterable[Any], pool: ThreadPoolExecutor) -> Iterator[Any]:

@@ -1,11 +1,15 @@
 """Stage `vocabulary`: a tokenizer trained on a collection's text, the target of a transfer."""
 
+import logging
+
 from lexigraft.corpora.collection import Collection
 from lexigraft.files import write_json
 from lexigraft.specs.stages import VocabularySpec
 from lexigraft.stages.job import Job
 from lexigraft.vocabulary.fragmentation import count
 from lexigraft.vocabulary.training import train_tokenizer
+
+log = logging.getLogger(__name__)
 
 
 def run(spec: VocabularySpec, job: Job) -> None:
@@ -16,6 +20,9 @@ def run(spec: VocabularySpec, job: Job) -> None:
     """
     collection = Collection.open(job.inputs["text"])
     tokenizer = train_tokenizer(spec.tokenizer, spec.lowercase, spec.size, collection.text())
+    if len(tokenizer) < spec.size:
+        sentence = "%s: the text yields %d tokens of the %d asked for"
+        log.warning(sentence, spec.name, len(tokenizer), spec.size)
     tokenizer.save_pretrained(job.out)
     tokens, words = count(tokenizer, collection.text())
     write_json(
