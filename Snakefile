@@ -14,6 +14,8 @@ onstart:
     hold(RESULTS)
     if workflow.local_exec:
         keep()
+        # The limit on jobs a second has the scheduler wake up more often with each job that has run.
+        workflow.scheduler.job_rate_limiter = None
 
 
 wildcard_constraints:

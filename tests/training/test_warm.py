@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,17 @@ warm.keep()
 print(os.environ[warm.VARIABLE], flush=True)
 sys.stdin.read()
 """
+SNAKEFILE = """
+from lexigraft.warm import keep
+onstart:
+    keep()
+rule all:
+    output: "code"
+    shell:
+        "until ls $LEXIGRAFT_WARM/*; do sleep 1; done; "
+        "python -c 'import sys; from lexigraft.warm import borrow; sys.argv[1:] = []; "
+        "print(borrow())' > {output}"
+"""
 COMMAND = [sys.executable, "-m", "lexigraft"]
 pytestmark = pytest.mark.slow
 
@@ -31,21 +42,14 @@ def workflow() -> Iterator[dict[str, str]]:
     """The environment of its jobs; when it ends, the process ends too and leaves nothing."""
     command = [sys.executable, "-c", WORKFLOW]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ}
     ) as process:
         assert process.stdout is not None
-        place = process.stdout.readline().strip()
-        address = Path(place.partition(os.pathsep)[0])
-        environment = {**os.environ, warm.VARIABLE: place, "OMP_NUM_THREADS": "1"}
-        # The first waits for the imports.
-        subprocess.run([*COMMAND, "corpus", "--help"], env=environment, check=True)
-        yield environment
-        assert address.exists()
+        folder = Path(process.stdout.readline().strip())
+        until(lambda: any(folder.iterdir()))
+        yield {**warm.job_environment(), warm.VARIABLE: str(folder)}
         process.stdin.close()  # type: ignore[union-attr]
-    deadline = time.monotonic() + 20
-    while address.parent.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not address.parent.exists()
+    until(lambda: not folder.exists())
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +58,13 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tiny_model(folder / "model")
     tiny_collection(folder / "corpus")
     return folder
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def finetune(material: Path, out: Path, steps: int) -> list[str]:
@@ -90,9 +101,7 @@ def test_folder_sentence_and_code_are_those_of_the_command(workflow, tmp_path) -
 def test_a_signal_ends_the_fork(material, workflow, tmp_path, number, code) -> None:
     out = tmp_path / "out"
     with subprocess.Popen(finetune(material, out, 100_000), env=workflow) as process:
-        deadline = time.monotonic() + 60
-        while not list(tmp_path.glob(".out.checkpoints/*")) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        until(lambda: any(tmp_path.glob(".out.checkpoints/*")))
         process.send_signal(number)
         assert process.wait(timeout=20) == code
     # Its lock is free at once: the same command goes on, and is not kept waiting.
@@ -105,23 +114,49 @@ def test_a_signal_ends_the_fork(material, workflow, tmp_path, number, code) -> N
 def test_a_job_outlives_a_killed_workflow_and_says_how_it_ended(material, tmp_path) -> None:
     command = [sys.executable, "-c", WORKFLOW]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ}
     ) as process:
-        place = process.stdout.readline().strip()  # type: ignore[union-attr]
-        environment = {**os.environ, warm.VARIABLE: place, "OMP_NUM_THREADS": "1"}
+        folder = Path(process.stdout.readline().strip())  # type: ignore[union-attr]
+        until(lambda: any(folder.iterdir()))
+        environment = {**warm.job_environment(), warm.VARIABLE: str(folder)}
         job = subprocess.Popen(finetune(material, tmp_path / "out", 300), env=environment)
-        while not list(tmp_path.glob(".out.lock")) and job.poll() is None:
-            time.sleep(0.05)
+        until(lambda: any(tmp_path.glob(".out.lock")))
         process.kill()
     assert not (tmp_path / "out").exists()
     assert job.wait(timeout=120) == 0
     assert (tmp_path / "out" / "model.safetensors").is_file()
 
 
-def test_another_python_imports_for_itself(
-    workflow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    address = workflow[warm.VARIABLE].partition(os.pathsep)[0]
-    for place in (f"{address}:{tmp_path}", f"{tmp_path}/gone:{sys.prefix}", ""):
-        monkeypatch.setenv(warm.VARIABLE, place)
-        assert warm.borrow() is None
+SHELL = "import os, sys; from lexigraft.warm import borrow; {}; print(borrow(), file=sys.stderr)"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "os.environ['OMP_NUM_THREADS'] = '2'",
+        "os.environ['HF_HUB_OFFLINE'] = 'no'",
+        "os.environ['LEXIGRAFT_WARM'] += '/gone'",
+        "os.environ['LEXIGRAFT_WARM'] = ''",
+        "os.umask(0o077)",
+        "os.nice(1)",
+        "os.close(0)",
+        "os.close(1)",
+        "sys.prefix += '/other'",
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (10**6, 10**6))",
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)",
+    ],
+)
+def test_in_other_circumstances_a_command_imports_for_itself(workflow, change: str) -> None:
+    command = [sys.executable, "-c", SHELL.format(change), "corpus", "--help"]
+    done = subprocess.run(command, env=workflow, capture_output=True, text=True)
+    assert done.stderr == "None\n"
+    command[2] = SHELL.format("pass")
+    done = subprocess.run(command, env=workflow, capture_output=True, text=True)
+    assert done.stderr == "0\n"
+
+
+def test_a_job_of_a_workflow_is_in_the_circumstances(tmp_path: Path) -> None:
+    (tmp_path / "Snakefile").write_text(SNAKEFILE)
+    command = [sys.executable, "-m", "snakemake", "--cores", "2"]
+    subprocess.run(command, cwd=tmp_path, check=True, env=os.environ | {"OMP_NUM_THREADS": ""})
+    assert (tmp_path / "code").read_text() == "2\n"
