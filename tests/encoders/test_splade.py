@@ -324,3 +324,23 @@ def test_inactive_entries_cost_no_memory_in_the_backward_pass() -> None:
     assert gradients[1][7].tolist() == pytest.approx([1 / 65] * width)
     gradients[1][7] = 0
     assert gradients[1].count_nonzero() == 0
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_positions_are_looked_for_only_where_there_is_a_gradient(
+    mode: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tracked = []
+
+    def spy(*arguments: object) -> tuple[Tensor, Tensor]:
+        tracked.append(arguments[-1])
+        return splade_cpu.pool(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(splade, "pool", spy)
+    hidden, weight, bias = inputs()
+    mask = torch.ones(hidden.shape[:2])
+    weight.requires_grad_()
+    with_gradient = splade_pool(hidden, weight, bias, mask)
+    with mode():
+        assert torch.equal(splade_pool(hidden, weight, bias, mask), with_gradient)
+    assert tracked == [True, False]

@@ -79,6 +79,10 @@ def splade_pool(
         if top_k is not None:
             raise ValueError("top_k goes with max pooling only")
         return sum_pool(hidden_BLH, weight_VH, bias_V, mask_BL, shift=shift, activation=activation)
+    if not torch.is_grad_enabled():
+        # Parameters ask for a gradient where none is made, and its positions would be looked for.
+        hidden_BLH, weight_VH = hidden_BLH.detach(), weight_VH.detach()
+        bias_V = None if bias_V is None else bias_V.detach()
     return _SpladePool.apply(
         hidden_BLH, weight_VH, bias_V, mask_BL.bool(), shift, top_k, activation
     )
