@@ -1,6 +1,5 @@
 # Table of contents: what there is to make, and one rule file a stage.
-from lexigraft.specs.snakefile import evaluations, hold, launcher, load_plan, retrained
-from lexigraft.warm import keep
+from lexigraft.specs.snakefile import begin, evaluations, launcher, load_plan, retrained
 
 
 configfile: "config.yaml"
@@ -11,11 +10,7 @@ RESULTS = str(PLAN.config.results)
 
 
 onstart:
-    hold(RESULTS)
-    if workflow.local_exec:
-        keep()
-        # The limit on jobs a second has the scheduler wake up more often with each job that has run.
-        workflow.scheduler.job_rate_limiter = None
+    begin(workflow, RESULTS)
 
 
 wildcard_constraints:

@@ -11,6 +11,7 @@ from typing import Any
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.config import load_config
 from lexigraft.specs.plan import Plan, build_plan
+from lexigraft.warm import keep
 
 
 def load_plan(root: str, values: Mapping[str, Any]) -> Plan:
@@ -37,6 +38,15 @@ def retrained(plan: Plan) -> list[str]:
                 "allowed: a scale with retrain: true, such as mini-backbones"
             )
     return plan.retrained
+
+
+def begin(workflow: Any, results: str) -> None:
+    """Before the first job: hold the results folder, have the jobs of one machine start fast."""
+    hold(results)
+    if workflow.local_exec:
+        keep()
+        # Its limit on jobs a second wakes the scheduler more often with each job that has run.
+        workflow.scheduler.job_rate_limiter = None
 
 
 def hold(results: str) -> None:
