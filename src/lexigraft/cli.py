@@ -168,16 +168,24 @@ def tables(
     coverage: Annotated[
         bool, typer.Option("--coverage", help="Every row, against the paper's.")
     ] = False,
+    cost: Annotated[
+        bool, typer.Option("--cost", help="What each takes, by the times of a reference.")
+    ] = False,
+    reference: Annotated[Path, typer.Option(help="Folder of a reference.")] = REFERENCE,
     scale: Scale = "mini",
     rows: Rows = "all",
 ) -> None:
-    """List the experiments that there are, or with --coverage what becomes of each row."""
+    """List the experiments that there are; what becomes of each row, or what each costs."""
+    from lexigraft.reference.costs import costs
     from lexigraft.report.coverage import coverage as text
     from lexigraft.specs.experiments import experiment_names
 
     plan = _plan(scale, rows, Path("results"), experiment_names(Path.cwd()), [])
     if coverage:
         print(text(plan.experiments.values()))
+        return
+    if cost:
+        print(costs(plan, reference))
         return
     for name, experiment in plan.experiments.items():
         print(f"{name:12} {experiment.title}")

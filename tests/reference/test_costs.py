@@ -1,0 +1,68 @@
+"""What experiments cost, by the times of a reference that is written by hand."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lexigraft.errors import LexigraftError
+from lexigraft.reference.costs import costs
+from lexigraft.specs.config import load_config
+from lexigraft.specs.plan import Plan, build_plan
+
+HEAD = "stage,id,environment,finished,seconds\n"
+
+
+@pytest.fixture
+def plan(root: Path) -> Plan:
+    stated = {"scale": "smoke", "experiments": ["table4", "table2"], "rows": "main"}
+    return build_plan(load_config(root, stated))
+
+
+def reference(folder: Path, lines: list[str]) -> Path:
+    (folder / "reference.json").write_text(json.dumps({"environments": []}))
+    (folder / "outputs.csv").write_text(HEAD + "".join(f"{line}\n" for line in lines))
+    return folder
+
+
+def cells(text: str) -> dict[str, list[str]]:
+    return {line.split()[0]: line.split()[1:] for line in text.splitlines()[3:]}
+
+
+def test_a_shared_job_is_counted_once(plan: Plan, tmp_path: Path) -> None:
+    """Two minutes a transfer, three a fine-tuning, all else none: with the corpus and two
+    backbones one transfer makes table 4; table 2 fine-tunes that very transfer, too."""
+    minutes = {"transfer": 2, "finetune": 3}
+    times = [f"{s.stage},{s.id},,,{60 * minutes.get(s.stage, 0)}" for s in plan.stages.values()]
+    found = costs(plan, reference(tmp_path, times))
+    assert found.splitlines()[0] == f"Minutes of one core at scale smoke, by {tmp_path}"
+    kinds = [spec.stage for spec in plan.stages.values()]
+    trained, moved = kinds.count("finetune"), kinds.count("transfer")
+    assert moved == 1
+    assert cells(found) == {
+        "table4": ["4", "2", "2"],
+        "table2": [str(len(kinds)), str(3 * trained + 2), str(3 * trained)],
+        "all": [str(len(kinds)), str(3 * trained + 2), str(3 * trained + 2)],
+    }
+
+
+def test_a_job_without_a_time_is_said_to_be_one(plan: Plan, tmp_path: Path) -> None:
+    times = [
+        f"{spec.stage},{spec.id},,,{'' if spec.stage == 'corpus' else 60}"
+        for spec in plan.stages.values()
+        if spec.stage != "finetune"
+    ]
+    found = cells(costs(plan, reference(tmp_path, times)))
+    assert found["table4"] == ["4", "3", "3", "1"]
+    trained = sum(spec.stage == "finetune" for spec in plan.stages.values())
+    assert found["all"][-1] == str(1 + trained)
+
+
+def test_what_is_no_reference_is_refused(plan: Plan, tmp_path: Path) -> None:
+    with pytest.raises(LexigraftError, match=r"reference\.json: no such file"):
+        costs(plan, tmp_path)
+    (reference(tmp_path, []) / "reference.json").write_text("{}")
+    with pytest.raises(LexigraftError, match="environments"):
+        costs(plan, tmp_path)
+    with pytest.raises(LexigraftError, match=r"outputs.csv: line 2: .*ValueError"):
+        costs(plan, reference(tmp_path, ["corpus,a,,,soon"]))
