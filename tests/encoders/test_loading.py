@@ -167,6 +167,8 @@ def test_order_and_batches_do_not_matter(make_model, tokenizer, tmp_path: Path) 
     alone = [encoder.encode([text], 64, tokens_per_batch=1).toarray()[0] for text in TEXTS]
     np.testing.assert_allclose(together, np.stack(alone), atol=1e-5)
     assert encoder.encode([], 64).shape == (0, encoder.dimensions)
+    with pytest.raises(LexigraftError, match="tokens_per_batch: found -1; allowed: 0 and above"):
+        encoder.encode(TEXTS, 64, tokens_per_batch=-1)
 
 
 def test_a_length_below_special_tokens_is_refused(make_model, tokenizer, tmp_path: Path) -> None:

@@ -200,6 +200,7 @@ def test_double_log_of_the_kernels(kernels: ModuleType) -> None:
         ({"activation": "log", "pooling": "sum"}, "activation is 'log'; it must be"),
         ({"pooling": "mean"}, "pooling is 'mean'; it must be max or sum"),
         ({"pooling": "sum", "top_k": 3}, "top_k goes with max pooling only"),
+        ({"pooling": "sum", "top_k": 10**6}, "top_k goes with max pooling only"),
     ],
 )
 def test_what_there_is_not_is_refused(options: dict[str, Any], sentence: str) -> None:

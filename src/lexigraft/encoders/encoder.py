@@ -168,8 +168,13 @@ class Encoder:
         `tokens_per_batch` tokens, 0 for what suits the device.
 
         Raises:
-            LexigraftError: the model cannot read so many tokens, or a vector is not finite.
+            LexigraftError: the model cannot read so many tokens, a vector is not finite, or
+                `tokens_per_batch` is negative.
         """
+        if tokens_per_batch < 0:
+            raise LexigraftError(
+                f"tokens_per_batch: found {tokens_per_batch}; allowed: 0 and above"
+            )
         token_ids = self.tokenize(texts, max_length, role)
         order, parts = [], []
         most = tokens_per_batch or self.tokens_per_batch

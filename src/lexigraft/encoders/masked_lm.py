@@ -125,6 +125,10 @@ def refuse_missing_files(folder: Path) -> None:
         )
         found = f"only pickled ones ({', '.join(pickled)})" if pickled else "none at all"
         raise LexigraftError(f"{folder}: no weights in safetensors format, {found}")
+    _refuse_without_tokenizer(folder)
+
+
+def _refuse_without_tokenizer(folder: Path) -> None:
     if not any(True for name in TOKENIZER_FILES for _ in folder.glob(name)):
         raise LexigraftError(f"{folder}: no tokenizer file (tokenizer.json, vocab.txt, ...)")
 
@@ -171,6 +175,8 @@ def load_model(
 
 
 def load_tokenizer(place: str, revision: str | None) -> PreTrainedTokenizerFast:
+    if Path(place).is_dir():
+        _refuse_without_tokenizer(Path(place))
     try:
         tokenizer = AutoTokenizer.from_pretrained(
             place, revision=revision, trust_remote_code=False, use_fast=True

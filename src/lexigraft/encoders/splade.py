@@ -73,12 +73,12 @@ def splade_pool(
         raise ValueError(f"pooling is {pooling!r}; it must be {' or '.join(get_args(Pooling))}")
     if top_k is not None and top_k < 1:
         raise ValueError(f"top_k is {top_k}; it must be at least 1")
-    if top_k is not None and top_k >= weight_VH.shape[0]:
-        top_k = None
     if pooling == "sum":
         if top_k is not None:
             raise ValueError("top_k goes with max pooling only")
         return sum_pool(hidden_BLH, weight_VH, bias_V, mask_BL, shift=shift, activation=activation)
+    if top_k is not None and top_k >= weight_VH.shape[0]:
+        top_k = None
     if not torch.is_grad_enabled():
         # Parameters ask for a gradient where none is made, and its positions would be looked for.
         hidden_BLH, weight_VH = hidden_BLH.detach(), weight_VH.detach()
