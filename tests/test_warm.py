@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tiny_retrieval import tiny_collection, tiny_model
 
 from lexigraft import warm
 from lexigraft.files import sha256_file
 from lexigraft.locks import alone
+from tiny_retrieval import tiny_collection, tiny_model
 
 WORKFLOW = """
 import os, sys
