@@ -13,7 +13,6 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer, SparseEncoder
-from tiny_retrieval import tiny_collection, tiny_model, tiny_teacher
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from lexigraft.encoders import load_encoder
@@ -22,6 +21,7 @@ from lexigraft.files import sha256_file
 from lexigraft.specs.options import FinetuneOptions
 from lexigraft.training.finetune import finetune
 from lexigraft.training.finetune_trainer import FinetuneTrainer
+from tiny_retrieval import tiny_collection, tiny_model, tiny_teacher
 
 OPTIONS = FinetuneOptions(
     objective="margin_mse+info_nce",

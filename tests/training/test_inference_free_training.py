@@ -14,7 +14,6 @@ import torch
 from safetensors.torch import load_file
 from sentence_transformers import SparseEncoder
 from test_finetune import OPTIONS, RUN, command, train
-from tiny_retrieval import QUERIES, tiny_collection, tiny_model, tiny_teacher, tiny_tokenizer
 from torch import nn
 
 from lexigraft.corpora import Collection
@@ -23,6 +22,7 @@ from lexigraft.errors import LexigraftError
 from lexigraft.files import sha256_file
 from lexigraft.training.finetune_trainer import FinetuneTrainer
 from lexigraft.training.gradient_cache import backward_step
+from tiny_retrieval import QUERIES, tiny_collection, tiny_model, tiny_teacher, tiny_tokenizer
 
 FREE = replace(OPTIONS, query_encoder="idf", activation="double_log", l0_threshold=5, steps=40)
 LEARNED = replace(FREE, query_encoder="learned", query_learning_rate=0.05)

@@ -3,13 +3,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tiny_retrieval import tiny_tokenizer
 
 from lexigraft.corpora import TrainingPairs
 from lexigraft.errors import LexigraftError
 from lexigraft.training.pairs import PairSampler, StepDataset
 from lexigraft.training.scores import PairScores, write_scores
 from lexigraft.training.tokenised_texts import TokenisedTexts
+from tiny_retrieval import tiny_tokenizer
 
 
 def make_pairs(queries: int = 5) -> TrainingPairs:

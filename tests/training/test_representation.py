@@ -1,9 +1,9 @@
 import pytest
 import torch
-from tiny_retrieval import tiny_model
 
 from lexigraft.encoders import load_masked_lm
 from lexigraft.training.representation import by_length, text_encoder
+from tiny_retrieval import tiny_model
 
 SHORT = "w1 w2"
 LONG = " ".join(f"w{i}" for i in range(28))

@@ -6,7 +6,6 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from tiny_retrieval import QUERIES, tiny_collection, tiny_model
 
 from lexigraft.corpora import Collection, TrainingPairs
 from lexigraft.encoders import load_masked_lm, save_encoder
@@ -21,6 +20,7 @@ from lexigraft.training.teacher import (
     needed_pairs,
     score_pairs,
 )
+from tiny_retrieval import QUERIES, tiny_collection, tiny_model
 
 
 @pytest.fixture(scope="module")

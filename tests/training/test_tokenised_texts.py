@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tiny_retrieval import WORDS, tiny_tokenizer
 from tokenizers import AddedToken
 
 from lexigraft.training import tokenised_texts
 from lexigraft.training.tokenised_texts import TokenisedTexts, pad
+from tiny_retrieval import WORDS, tiny_tokenizer
 
 TEXTS = ["w1 w2 w3", "", "w4", "nowhere w5", " ".join(WORDS), "w6 [SEP] w7"]
 
