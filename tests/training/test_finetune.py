@@ -186,7 +186,7 @@ RUN = """
 import sys
 from pathlib import Path
 import torch
-sys.path.insert(0, sys.argv[1])
+sys.path += [sys.argv[1], str(Path(sys.argv[1]).parent)]
 torch.set_num_threads(1)
 import test_finetune
 options = {**test_finetune.OPTIONS.__dict__, **eval(sys.argv[5])}

@@ -47,13 +47,10 @@ def paired_test(
     if not np.any(a != b):
         return difference, 1.0
 
-    def statistic(differences: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-        return np.sum(weight * differences, axis=axis)
-
     # Swapping a pair turns the sign of its difference, which scipy does for a single sample.
     outcome = permutation_test(
-        (a - b,),
-        statistic,
+        (weight * (a - b),),
+        np.sum,
         permutation_type="samples",
         vectorized=True,
         n_resamples=resamples,
