@@ -9,6 +9,7 @@ from per_query_values import experiments, row, write_values
 
 from lexigraft.analysis.claims import Judgement, judge_claims, write_claims
 from lexigraft.errors import LexigraftError
+from lexigraft.report.claims import claims_markdown
 from lexigraft.specs.claims import parse_claims
 from lexigraft.specs.experiments import PlannedRow
 
@@ -73,6 +74,20 @@ def test_the_four_verdicts(results: Path):
     assert reasons["cited"] == "cited is cited, not run"
     assert reasons["absent"] == "absent is not among the rows that were asked for"
     assert reasons["unknown"] == "nobody is in no configured experiment"
+
+
+@pytest.mark.parametrize(("reported", "blind"), [(10.0, True), (11.0, False)])
+def test_an_open_claim_whose_reported_difference_could_be_missed_is_said_to_be_blind(
+    results: Path, reported: float, blind: bool
+):
+    """Eight differences of +10 and -10: a standard error of 10 / sqrt(7), of which 2.8016 standard
+    errors, 10.59 points, are detectable."""
+    values = {"mixed": 50.0 + reported, "high": 50.0}
+    entries = [claim("open", "mixed > high", reported=values)]
+    found = judge_claims(parse_claims(entries, "claims.yaml"), experiments(*ROWS), results)
+    assert found[0].findings[0].blind is blind
+    text = claims_markdown(found, "smoke", 0.05)
+    assert ("too little power for a difference as reported" in text) is blind
 
 
 def test_holm_over_the_hypotheses_of_a_table(results: Path):

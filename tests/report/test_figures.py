@@ -52,4 +52,4 @@ def test_a_trade_off_has_a_point_for_each_row_that_was_run(
     both = [(x, y) for y, x in zip(*columns, strict=True) if x is not None and y is not None]
     assert list(zip(*path.get_data(), strict=True)) == both
     assert len(points) == len(both) > 1
-    assert any("(collapsed)" in text.get_text() for text in panel.texts)
+    assert [text.get_text() for text in panel.get_legend().get_texts()] == ["collapsed"]

@@ -32,7 +32,9 @@ CLAIMS = {
                     "relation": "moved > naive",
                     "verdict": "holds",
                     "difference": 48.0,
+                    "p_adjusted": 0.0041,
                     "detectable": 2.0,
+                    "blind": True,
                     "reported_difference": 4.7,
                     "collapsed": {"naive": "dense collapse"},
                 }
@@ -77,11 +79,21 @@ def test_claims_come_first_with_their_numbers(made: str) -> None:
     shown = words(made)
     assert shown.index("Claims ✓ 1 holds") < shown.index("Table 2: A &lt;tiny&gt; table")
     assert "Moved &lt; naive &amp; more." in shown
-    told = "moved &gt; naive: +48.0 (detectable 2.0), ✓ holds; reported +4.7; collapsed: naive"
-    assert told in shown
+    told = "moved &gt; naive: +48.0 (p 0.004, detectable 2.0), ✓ holds; reported +4.7; too little"
+    assert f"{told} power for a difference as reported; collapsed: naive" in shown
     assert "Not run: moved &gt; dpr (dpr is cited, not run; reported +14.9)" in shown
     assert shown.count("Likely reason at this scale: Size.") == 1
     assert "3 more are about experiments that are not configured here." in shown
+
+
+def test_claims_of_another_form_are_refused(
+    made: str, experiment: PlannedExperiment, results: Path
+) -> None:
+    assert made
+    (results / "claims.json").write_text(json.dumps({**CLAIMS, "counts": None}), encoding="utf-8")
+    with pytest.raises(LexigraftError, match=r"claims\.json: not what was written"):
+        write_page({"tiny": experiment}, results)
+    assert (results / "index.html").read_text(encoding="utf-8") == made
 
 
 def test_every_row_and_value_of_a_table_is_there(

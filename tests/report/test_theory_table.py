@@ -92,4 +92,4 @@ def test_the_picture_stacks_the_terms(experiment: PlannedExperiment, results: Pa
     assert heights == pytest.approx([0.5, 0.5, 1.0, 0.94, 0.0, 0.4])
     assert [label.get_text() for label in below.get_xticklabels()] == ["own vocabulary", "case"]
     # The row without differences has a bar of its features alone.
-    assert {text.get_text() for text in above.texts} == {"0.25", "0.235", "0.02", "Model"}
+    assert {text.get_text() for text in above.texts} == {"0.2500", "0.2350", "0.0200", "Model"}

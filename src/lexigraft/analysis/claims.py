@@ -43,6 +43,15 @@ class Finding:
     """Row id to its collapse, for rows that did."""
     evaluations: tuple[str, ...] = ()
 
+    @property
+    def blind(self) -> bool:
+        """Whether it is undecided by a test that could well have missed a difference as reported:
+        one closer to what it was tested against than the detectable difference."""
+        if self.comparison is None or self.detectable is None or self.reported_difference is None:
+            return False
+        effect = abs(self.reported_difference - self.comparison.offset)
+        return self.verdict == "within noise" and effect < self.detectable
+
 
 @dataclass(frozen=True)
 class Judgement:

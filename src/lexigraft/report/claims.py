@@ -11,6 +11,7 @@ from lexigraft.report.results import measures_place
 from lexigraft.specs.columns import parse_column
 
 SIGNS = {"holds": "✓", "fails": "✗", "within noise": "~", "not run here": "·"}
+BLIND = "too little power for a difference as reported"
 HOW = """\
 A claim holds when each of its relations is significant in the stated direction, fails when one \
 is significant in the other direction, and is within noise otherwise. The test is a paired \
@@ -76,6 +77,7 @@ def _finding_record(finding: Finding, results: Path) -> dict[str, Any]:
         "df_seeds": comparison.df_seeds,
         "p_adjusted": _rounded(finding.p_adjusted),
         "detectable": _rounded(finding.detectable),
+        "blind": finding.blind,
         "queries": len(comparison.pairs.sets),
         "seeds": [comparison.seeds_left, comparison.seeds_right],
         "collapsed": {name: c.verdict for name, c in (finding.collapsed or {}).items()},
@@ -128,7 +130,7 @@ def _claim_parts(judgement: Judgement, scale: str) -> list[str]:
                 text.signed(comparison.difference if comparison else None, column),
                 text.signed(finding.reported_difference, column),
                 text.number(finding.detectable, column),
-                _p(finding.p_adjusted),
+                text.p_value(finding.p_adjusted),
                 "; ".join(_remarks(finding)),
             ]
         )
@@ -152,6 +154,8 @@ def _remarks(finding: Finding) -> list[str]:
         remarks.append(f"{name} collapsed ({collapse.verdict})")
     if finding.reported_agrees is False:
         remarks.append("the reported values do not bear it out")
+    if finding.blind:
+        remarks.append(BLIND)
     comparison = finding.comparison
     if comparison is not None and max(comparison.seeds_left, comparison.seeds_right) > 1:
         remarks.append(f"seeds {comparison.seeds_left} and {comparison.seeds_right}")
@@ -160,12 +164,6 @@ def _remarks(finding: Finding) -> list[str]:
 
 def _counts(judgements: tuple[Judgement, ...]) -> dict[str, int]:
     return {v: sum(judgement.verdict == v for judgement in judgements) for v in VERDICTS}
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return text.MISSING
-    return "<.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _rounded(value: float | None) -> float | None:

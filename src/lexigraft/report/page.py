@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, UndefinedError
 
 from lexigraft.errors import LexigraftError
 from lexigraft.files import read_object, whole_file
 from lexigraft.report import text
-from lexigraft.report.claims import SIGNS
+from lexigraft.report.claims import BLIND, SIGNS
 from lexigraft.report.neighbours import NeighboursTable, build_neighbours
 from lexigraft.report.tables import Table, build_table
 from lexigraft.specs.columns import parse_column
@@ -39,7 +39,14 @@ def write_page(experiments: Mapping[str, PlannedExperiment], results: Path) -> N
         for name, experiment in experiments.items()
         if experiment.figure
     }
-    content = page(tables, pictures, read_object(results / "claims.json"))
+    claims = results / "claims.json"
+    try:
+        content = page(tables, pictures, read_object(claims))
+    except (UndefinedError, KeyError, TypeError, AttributeError) as error:
+        raise LexigraftError(
+            f"{claims}: not what was written ({type(error).__name__}: {error}); remove it and make "
+            "it again"
+        ) from None
     with whole_file(results / "index.html") as partial:
         partial.write_text(content, encoding="utf-8")
 
@@ -71,6 +78,7 @@ def page(
         tables=tables,
         pictures=pictures,
         claims=claims,
+        blind=BLIND,
         verdicts=verdicts,
         scale=tables[0].scale if tables else "",
         signs=SIGNS,

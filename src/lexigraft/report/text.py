@@ -20,6 +20,13 @@ def count(value: int | None) -> str:
     return MISSING if value is None else str(value)
 
 
+def p_value(value: float | None) -> str:
+    """Three decimals, or that it is less."""
+    if value is None:
+        return MISSING
+    return "<.001" if value < 0.001 else f"{value:.3f}"
+
+
 def spread(deviation: float | None) -> str:
     """A standard deviation: one decimal, two below 0.1, as in the paper's table 2."""
     if deviation is None:

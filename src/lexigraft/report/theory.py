@@ -10,6 +10,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from lexigraft.report.dense_vs_sparse import COLOURS, FAINT, INK, WARNING
 from lexigraft.report.tables import Table, TableRow
@@ -70,7 +71,7 @@ def _complexities(panel: Axes, rows: Sequence[TableRow], places: dict[str, float
             if error:
                 panel.errorbar(x, value, error, color=INK, linewidth=0.9, capsize=2)
             if value:
-                _label(panel, f"{value:.3g}", x, value + error, fontsize=6.3, rotation=90)
+                _label(panel, f"{value:.4f}", x, value + error, fontsize=6.3, rotation=90)
             tallest = max(tallest, value + error)
     panel.set_ylim(0, 1.45 * tallest or 1.0)
     panel.set_ylabel("Rademacher complexity")
@@ -79,7 +80,8 @@ def _complexities(panel: Axes, rows: Sequence[TableRow], places: dict[str, float
 
 
 def _label(panel: Axes, label: str, x: float, y: float, **style: Any) -> None:
-    panel.annotate(label, (x, y), xytext=(0, 3), textcoords="offset points", ha="center", **style)
+    shown = panel.annotate(label, (x, y), (0, 3), textcoords="offset points", ha="center", **style)
+    shown.set_path_effects([withStroke(linewidth=2, foreground="white")])
 
 
 def _bounds(panel: Axes, rows: Sequence[TableRow], places: dict[str, float]) -> None:

@@ -4,10 +4,12 @@ One panel of what we measured and one of what is reported, each with its own axe
 what they cost. Up and to the left is better.
 """
 
+import math
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from lexigraft.errors import LexigraftError
 from lexigraft.report.tables import Side, Table, TableRow
@@ -15,6 +17,9 @@ from lexigraft.specs.experiments import PlannedExperiment
 
 TITLES: dict[Side, str] = {"ours": "Measured here", "reported": "Reported"}
 COLOURS: dict[Side, str] = {"ours": "#0072B2", "reported": "#5b5b5b"}
+CROWDED = 0.07
+"""Closer to the one before, in widths and heights of a panel, a point has its label on the other
+side."""
 INK, FAINT, WARNING = "#1a1a1a", "#6a6a6a", "#C04A00"
 
 
@@ -62,16 +67,26 @@ def _draw(panel: Axes, table: Table, side: Side) -> None:
             markeredgecolor=WARNING if collapsed else COLOURS[side],
             zorder=3,
         )
-        value = row.label.rpartition("= ")[2]
+    panel.margins(0.12)
+    panel.autoscale_view()
+    if side == "ours" and any(row.collapse is not None for _, _, row in points):
+        mark = Line2D([], [], linestyle="", marker="o", markersize=5, mec=WARNING, mfc="white")
+        panel.legend([mark], ["collapsed"], frameon=False, fontsize=8)
+    before = None
+    for x, y, row in points:
+        place = panel.transLimits.transform((x, y)).tolist()
+        crowded = before is not None and math.dist(place, before) < CROWDED
+        before = place
         panel.annotate(
-            f"{value} (collapsed)" if collapsed else value,
+            row.label.rpartition("= ")[2],
             (x, y),
-            xytext=(5, 4),
+            xytext=(-5, -4) if crowded else (5, 4),
+            ha="right" if crowded else "left",
+            va="top" if crowded else "bottom",
             textcoords="offset points",
             fontsize=7,
-            color=WARNING if collapsed else INK,
+            color=WARNING if side == "ours" and row.collapse is not None else INK,
         )
-    panel.margins(0.12)
     panel.grid(color="#e8e8e8", linewidth=0.7)
     panel.set_axisbelow(True)
     panel.set_title(TITLES[side], loc="left", fontsize=9.5, fontweight="bold")
