@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from lexigraft.cli import app
 from lexigraft.errors import LexigraftError
 from lexigraft.reference.costs import costs
 from lexigraft.specs.config import load_config
@@ -66,3 +68,24 @@ def test_what_is_no_reference_is_refused(plan: Plan, tmp_path: Path) -> None:
         costs(plan, tmp_path)
     with pytest.raises(LexigraftError, match=r"outputs.csv: line 2: .*ValueError"):
         costs(plan, reference(tmp_path, ["corpus,a,,,soon"]))
+
+
+def test_the_committed_reference_is_of_mini_as_it_is_planned(root: Path) -> None:
+    """Another recipe has other ids: then the reference, and what the README says, are to be made
+    anew."""
+    folder = root / "results" / "reference" / "mini"
+    record = json.loads((folder / "reference.json").read_text(encoding="utf-8"))
+    values = {"scale": record["scale"], "experiments": record["experiments"]}
+    told = costs(build_plan(load_config(root, values)), folder)
+    assert "not timed" not in told
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    assert told.split("\n", 1)[1] in readme
+
+
+def test_the_command(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+    told = CliRunner().invoke(app, ["tables", "--cost"])
+    assert told.exit_code == 0
+    assert told.stdout.startswith("Minutes of one core at scale mini, by results/reference/mini")
+    refused = CliRunner().invoke(app, ["tables", "--cost", "--reference", "docs"])
+    assert (refused.exit_code, "docs/reference.json: no such file" in refused.output) == (2, True)
