@@ -176,6 +176,8 @@ def tables(
     rows: Rows = "all",
 ) -> None:
     """List the experiments that there are; what becomes of each row, or what each costs."""
+    if coverage and cost:
+        raise LexigraftError("--coverage and --cost: both found; one of them is allowed")
     from lexigraft.reference.costs import costs
     from lexigraft.report.coverage import coverage as text
     from lexigraft.specs.experiments import experiment_names

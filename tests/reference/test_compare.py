@@ -294,7 +294,11 @@ def test_a_run_that_is_not_what_was_written_is_refused(
             '{"scale": "mini", "environments": [{"commit": "a", "versions": []}]}',
             "environments: 'versions' is .., a JSON object is needed",
         ),
-        ("outputs.csv", "stage,id\nencode,x\n", "line 2: not what was written .KeyError: "),
+        (
+            "outputs.csv",
+            "stage,id\nencode,x\n",
+            "not what was written; its columns are stage, id, environment",
+        ),
         (
             "outputs.csv",
             "stage,id,environment,finished,seconds\nencode,x,7,,\n",

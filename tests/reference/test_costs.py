@@ -66,8 +66,24 @@ def test_what_is_no_reference_is_refused(plan: Plan, tmp_path: Path) -> None:
     (reference(tmp_path, []) / "reference.json").write_text("{}")
     with pytest.raises(LexigraftError, match="environments"):
         costs(plan, tmp_path)
-    with pytest.raises(LexigraftError, match=r"outputs.csv: line 2: .*ValueError"):
-        costs(plan, reference(tmp_path, ["corpus,a,,,soon"]))
+    (tmp_path / "outputs.csv").write_text("")
+    (tmp_path / "reference.json").write_text('{"environments": []}')
+    with pytest.raises(LexigraftError, match=r"outputs\.csv: not what was written; its columns"):
+        costs(plan, tmp_path)
+
+
+@pytest.mark.parametrize("seconds", ["soon", "nan", "inf", "-1"])
+def test_seconds_that_no_job_takes_are_refused(plan: Plan, tmp_path: Path, seconds: str) -> None:
+    with pytest.raises(LexigraftError, match=r"outputs\.csv: line 2: .*ValueError"):
+        costs(plan, reference(tmp_path, [f"corpus,a,,,{seconds}"]))
+
+
+def test_a_reference_of_another_scale_is_refused(plan: Plan, tmp_path: Path) -> None:
+    kept = {"environments": [], "scale": "mini"}
+    reference(tmp_path, ["corpus,a,,,1"])
+    (tmp_path / "reference.json").write_text(json.dumps(kept))
+    with pytest.raises(LexigraftError, match=r"a run of scale mini; .* any job of scale smoke"):
+        costs(plan, tmp_path)
 
 
 def test_the_committed_reference_is_of_mini_as_it_is_planned(root: Path) -> None:
@@ -87,5 +103,7 @@ def test_the_command(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = CliRunner().invoke(app, ["tables", "--cost"])
     assert told.exit_code == 0
     assert told.stdout.startswith("Minutes of one core at scale mini, by results/reference/mini")
+    both = CliRunner().invoke(app, ["tables", "--cost", "--coverage"])
+    assert (both.exit_code, "one of them is allowed" in both.output) == (2, True)
     refused = CliRunner().invoke(app, ["tables", "--cost", "--reference", "docs"])
     assert (refused.exit_code, "docs/reference.json: no such file" in refused.output) == (2, True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from lexigraft.errors import LexigraftError
 from lexigraft.files import member, read_object
 from lexigraft.reference.outputs import OUTPUTS, RECORD, read_outputs
 from lexigraft.report.markdown import width
@@ -24,12 +25,19 @@ def costs(plan: Plan, reference: Path) -> str:
             of, are counted as not timed.
 
     Raises:
-        LexigraftError: the reference is missing, or not what was written.
+        LexigraftError: the reference is missing, not what was written, or has no time of any job
+            of the plan.
     """
     record = read_object(reference / RECORD, "a reference is made by `lexigraft reference`")
     environments = member(record, "environments", list, str(reference / RECORD))
     outputs = read_outputs(reference / OUTPUTS, environments)
     seconds = {output.id: output.seconds for output in outputs if output.seconds is not None}
+    scale = plan.config.scale.name
+    if not seconds.keys() & plan.needed(plan.experiments):
+        kept = member(record, "scale", str, str(reference / RECORD))
+        raise LexigraftError(
+            f"{reference}: a run of scale {kept}; it has no time of any job of scale {scale}"
+        )
     lines: list[tuple[str, ...]] = [HEAD]
     seen: set[str] = set()
     for name in plan.experiments:
@@ -40,7 +48,7 @@ def costs(plan: Plan, reference: Path) -> str:
     if not any(line[-1] for line in lines[1:]):
         lines = [line[:-1] for line in lines]
     widths = [max(width(line[place]) for line in lines) for place in range(len(lines[0]))]
-    title = f"Minutes of one core at scale {plan.config.scale.name}, by {reference}"
+    title = f"Minutes of one core at scale {scale}, by {reference}"
     return "\n".join([title, "", *(_aligned(line, widths) for line in lines)])
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,22 +125,28 @@ def read_outputs(path: Path, environments: list[Mapping[str, Any]]) -> list[Outp
     """The outputs that `csv_text` wrote.
 
     Raises:
-        LexigraftError: the file is missing, lacks a field, or names an environment that is none.
+        LexigraftError: the file is missing, has other columns, names an environment that is none,
+            or has seconds that no job takes.
     """
     try:
         with path.open(encoding="utf-8", newline="") as stream:
-            lines = list(csv.DictReader(stream))
+            reader = csv.DictReader(stream)
+            columns, lines = tuple(reader.fieldnames or ()), list(reader)
     except OSError as error:
         raise LexigraftError(f"{path}: {error.strerror or error}") from None
     except (csv.Error, UnicodeDecodeError) as error:
         raise LexigraftError(f"{path}: not valid CSV ({error})") from None
+    if columns != FIELDS:
+        raise LexigraftError(f"{path}: not what was written; its columns are {', '.join(FIELDS)}")
     outputs = []
     for number, line in enumerate(lines, 2):
         try:
             where = environments[int(line["environment"])] if line["environment"] else None
             seconds = float(line["seconds"]) if line["seconds"] else None
+            if seconds is not None and not 0 <= seconds < math.inf:
+                raise ValueError(f"{seconds} seconds")
             outputs.append(Output(line["stage"], line["id"], where, line["finished"], seconds))
-        except (KeyError, IndexError, TypeError, ValueError) as error:
+        except (IndexError, TypeError, ValueError) as error:
             raise LexigraftError(
                 f"{path}: line {number}: not what was written ({type(error).__name__}: {error})"
             ) from None
