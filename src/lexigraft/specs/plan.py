@@ -10,7 +10,7 @@ from typing import Any
 from lexigraft.errors import LexigraftError
 from lexigraft.specs.base import StageSpec
 from lexigraft.specs.chain import Chain
-from lexigraft.specs.checks import check_run
+from lexigraft.specs.checks import check_run, refuse_untrained
 from lexigraft.specs.claims import check_claims, load_claims
 from lexigraft.specs.columns import EACH, THEORY, expand_columns, parse_column
 from lexigraft.specs.config import Config
@@ -208,6 +208,7 @@ def _planned(
         facts = {"missing": run.backbone}
     elif row.deltas is not None:
         check_run(run, config.scale, where)
+        refuse_untrained(run, config.scale, where)
         facts = run.facts
         if runs:
             _check_columns(experiment, run)

@@ -153,7 +153,7 @@ def _problems(spec: StageSpec) -> Iterator[tuple[str, str]]:
             yield field.name, problem
     if isinstance(spec, BackboneSpec) and spec.sha256 and spec.origin != "shipped":
         yield "sha256", f"read with origin shipped only, the origin is {spec.origin}"
-    if isinstance(spec, BackboneSpec) and spec.origin == "pretrain":
+    if isinstance(spec, BackboneSpec) and spec.origin in ("pretrain", "vocabulary"):
         yield from _misfits(spec)
     if isinstance(spec, VocabularySpec) and (problem := vocabulary_problem(spec)):
         name, _, told = problem.partition(": ")
@@ -161,7 +161,7 @@ def _problems(spec: StageSpec) -> Iterator[tuple[str, str]]:
 
 
 def _misfits(spec: BackboneSpec) -> Iterator[tuple[str, str]]:
-    """What does not go together in a model that is pre-trained."""
+    """What does not go together in a model that is made here."""
     # Rotary position embeddings turn pairs of dimensions.
     step = spec.heads * (2 if spec.architecture == "modernbert" else 1)
     if spec.hidden_size % step:

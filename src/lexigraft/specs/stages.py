@@ -84,8 +84,9 @@ class BackboneSpec(StageSpec):
     """A masked language model and its tokenizer: fetched, found or pre-trained."""
 
     stage = "backbone"
-    origin: Literal["hub", "folder", "package", "shipped", "pretrain"] = "hub"
-    """Where it comes from; shipped: from a folder that `lexigraft ship` wrote."""
+    origin: Literal["hub", "folder", "package", "vocabulary", "shipped", "pretrain"] = "hub"
+    """Where it comes from; vocabulary: a package has its vocabulary, and it is not trained at all;
+    shipped: from a folder that `lexigraft ship` wrote."""
     location: str = ""
     """Hub id, folder, or name of the installed package."""
     sha256: str = ""

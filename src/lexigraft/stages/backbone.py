@@ -5,6 +5,7 @@ from lexigraft.encoders.backbones import (
     backbone_from_hub,
     backbone_from_package,
     backbone_from_shipped,
+    backbone_from_vocabulary,
     pretrain_backbone,
 )
 from lexigraft.errors import LexigraftError
@@ -25,6 +26,8 @@ def run(spec: BackboneSpec, job: Job) -> None:
         backbone_from_folder(spec.location, job.out)
     elif spec.origin == "package":
         backbone_from_package(spec.location, job.out)
+    elif spec.origin == "vocabulary":
+        backbone_from_vocabulary(spec, job.out)
     elif spec.origin == "shipped":
         backbone_from_shipped(spec.location, spec.sha256, job.out)
     elif "corpus" not in job.inputs:

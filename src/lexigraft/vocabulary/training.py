@@ -75,10 +75,29 @@ def train_tokenizer(
         trained = _train_byte_bpe(lowercase, size, texts, tokens, specials)
     else:
         raise LexigraftError(f"tokenizer: {kind!r} found, wordpiece and byte_bpe are allowed")
-    _post_process(trained, names, specials, kind)
+    return _encoders_own(trained, kind, specials, max_length)
+
+
+def with_specials(tokenizer: Tokenizer, max_length: int) -> PreTrainedTokenizerFast:
+    """A byte-level BPE of a decoder, which has no [CLS] or [MASK], as ModernBERT has it: BERT's
+    special tokens behind its own entries.
+
+    Args:
+        tokenizer: as the library tokenizers loads it; it is changed.
+        max_length: the longest input in tokens, special tokens included.
+    """
+    tokenizer.add_special_tokens([SPECIALS["bert"][role] for role in ORDER["bert"]])
+    return _encoders_own(tokenizer, "byte_bpe", "bert", max_length)
+
+
+def _encoders_own(
+    tokenizer: Tokenizer, kind: Kind, specials: Literal["bert", "roberta"], max_length: int
+) -> PreTrainedTokenizerFast:
+    names = SPECIALS[specials]
+    _post_process(tokenizer, names, specials, kind)
     segments = kind == "wordpiece"
     return PreTrainedTokenizerFast(
-        tokenizer_object=trained,
+        tokenizer_object=tokenizer,
         model_max_length=max_length,
         model_input_names=["input_ids", *["token_type_ids"] * segments, "attention_mask"],
         clean_up_tokenization_spaces=False,
