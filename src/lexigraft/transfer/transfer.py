@@ -3,7 +3,7 @@
 import copy
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, get_args
 
 import torch
@@ -112,7 +112,8 @@ def transfer(
     space: tuple[PreTrainedModel | None, PreTrainedTokenizerBase] | None = None,
 ) -> Transfer:
     """As `transfer_vocabulary`, with the tokenizer and how the model came about."""
-    strategy, alignment, part, seed = _options(config)
+    options, seed = _options(config)
+    strategy, alignment, part = options.initialisation, options.bias_alignment, options.part
     for model, reader in ((source_model, source_tokenizer), (target_model, target_tokenizer)):
         if model is not None and has_output_vocabulary(model):
             raise LexigraftError(
@@ -189,27 +190,27 @@ def transfer(
     )
 
 
-def _options(config: TransferOptions | Mapping[str, Any] | None) -> tuple[str, str, str, int]:
-    """Strategy, bias alignment, part and seed, checked before any work is done."""
-    names = ("initialisation", "bias_alignment", "part", "seed")
-    defaults = TransferOptions()
-    values = {"seed": DEFAULT_SEED, **{n: getattr(defaults, n) for n in names[:3]}}
+def _options(config: TransferOptions | Mapping[str, Any] | None) -> tuple[TransferOptions, int]:
+    """Options and seed, checked before any work is done."""
+    names = [*(field.name for field in fields(TransferOptions)), "seed"]
     if isinstance(config, Mapping):
         if unknown := sorted(set(config) - set(names)):
             raise LexigraftError(
                 f"transfer: unknown option {unknown[0]!r}; allowed: {', '.join(names)}"
             )
-        values.update(config)
-    elif config is not None:
-        values.update({n: getattr(config, n) for n in names if hasattr(config, n)})
-    find_strategy(values["initialisation"])
-    if values["bias_alignment"] not in (allowed := get_args(BiasAlignment)):
+        values = dict(config)
+    else:
+        values = {name: getattr(config, name) for name in names if hasattr(config, name)}
+    seed = values.pop("seed", DEFAULT_SEED)
+    options = TransferOptions(**values)
+    find_strategy(options.initialisation)
+    if options.bias_alignment not in (allowed := get_args(BiasAlignment)):
         raise LexigraftError(
-            f"bias_alignment: {values['bias_alignment']!r} is not one of {', '.join(allowed)}"
+            f"bias_alignment: {options.bias_alignment!r} is not one of {', '.join(allowed)}"
         )
-    if values["part"] not in (parts := ("vocabulary", "head")):
-        raise LexigraftError(f"part: {values['part']!r} is not one of {', '.join(parts)}")
-    return values["initialisation"], values["bias_alignment"], values["part"], values["seed"]
+    if options.part not in (parts := ("vocabulary", "head")):
+        raise LexigraftError(f"part: {options.part!r} is not one of {', '.join(parts)}")
+    return options, seed
 
 
 def _embeddings_of(model: PreTrainedModel | None) -> torch.Tensor | None:
