@@ -24,6 +24,7 @@ CLAIMS = {
             "text": "Moved < naive & more.",
             "source": {"document": "vocabulary-transfer", "table": 2},
             "metric": "zero_shot.ndcg@10",
+            "margin": 0.5,
             "verdict": "holds",
             "note": "",
             "likely_reason": "Size.",
@@ -45,6 +46,7 @@ CLAIMS = {
             "text": "Another.",
             "source": {"document": "vocabulary-transfer", "table": 2},
             "metric": "zero_shot.ndcg@10",
+            "margin": 0.0,
             "verdict": "not run here",
             "note": "A note.",
             "likely_reason": "",
@@ -78,6 +80,7 @@ def words(html: str) -> str:
 def test_claims_come_first_with_their_numbers(made: str) -> None:
     shown = words(made)
     assert shown.index("Claims ✓ 1 holds") < shown.index("Table 2: A &lt;tiny&gt; table")
+    assert shown.count("zero-shot nDCG@10, margin 0.5") == 1
     assert "Moved &lt; naive &amp; more." in shown
     told = "moved &gt; naive: +48.0 (p 0.004, detectable 2.0), ✓ holds; reported +4.7; too little"
     assert f"{told} power for a difference as reported; collapsed: naive" in shown
@@ -86,11 +89,31 @@ def test_claims_come_first_with_their_numbers(made: str) -> None:
     assert "3 more are about experiments that are not configured here." in shown
 
 
+@pytest.mark.parametrize(
+    ("claim", "relation"),
+    [
+        ({"verdict": "perhaps"}, {}),
+        ({"verdict": ["holds"]}, {}),
+        ({"source": None}, {}),
+        ({"text": "\ud800"}, {}),
+        ({"metric": 3}, {}),
+        ({}, {"detectable": "abc"}),
+        ({}, {"difference": float("nan")}),
+        ({}, {"p_adjusted": 10**400}),
+        ({}, {"detectable": float("inf")}),
+    ],
+)
 def test_claims_of_another_form_are_refused(
-    made: str, experiment: PlannedExperiment, results: Path
+    made: str,
+    experiment: PlannedExperiment,
+    results: Path,
+    claim: dict[str, object],
+    relation: dict[str, object],
 ) -> None:
-    assert made
-    (results / "claims.json").write_text(json.dumps({**CLAIMS, "counts": None}), encoding="utf-8")
+    first, *rest = CLAIMS["claims"]
+    damaged = {**first, **claim, "relations": [{**first["relations"][0], **relation}]}
+    text = json.dumps({**CLAIMS, "claims": [damaged, *rest]})
+    (results / "claims.json").write_text(text, encoding="utf-8")
     with pytest.raises(LexigraftError, match=r"claims\.json: not what was written"):
         write_page({"tiny": experiment}, results)
     assert (results / "index.html").read_text(encoding="utf-8") == made

@@ -112,4 +112,8 @@ def test_a_difference_has_a_sign_unless_it_is_nothing(difference: float, printed
 
 @pytest.mark.parametrize(("deviation", "printed"), [(0.039, "0.04"), (0.66, "0.7"), (None, "")])
 def test_a_spread_is_printed_as_in_table_2(deviation: float | None, printed: str):
-    assert spread(deviation) == printed
+    assert spread(deviation, parse_column("zero_shot.ndcg@10")) == printed
+
+
+def test_a_spread_has_the_decimals_of_its_column_where_these_are_more():
+    assert spread(0.00379, parse_column("theory.complexity")) == "0.0038"

@@ -21,7 +21,8 @@ the claims about one table compare on a measure (collapsed ones apart); BM25, in
 random, is a constant. p is the greater of the two, corrected by Holm's method over the claims \
 about one table. `detectable` is the smallest difference that the \
 test would find with a chance of 80 % under the strictest step of that correction: where it \
-exceeds the reported difference, an effect of the reported size could well be missed here. \
+exceeds the reported difference (less the margin, where a claim has one), an effect of the \
+reported size could well be missed here. \
 Tokens a word, printed as they are, have no chance in them, so any difference decides. \
 Differences are left minus right, in hundredths; those about section 3 are as they are, and draws \
 of Rademacher signs stand in the place of queries: their tests speak of the sample at hand, not of \

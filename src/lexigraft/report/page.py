@@ -5,6 +5,7 @@ of the tables are linked beside it.
 """
 
 import base64
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ from lexigraft.report.neighbours import NeighboursTable, build_neighbours
 from lexigraft.report.tables import Table, build_table
 from lexigraft.specs.columns import parse_column
 from lexigraft.specs.experiments import PlannedExperiment
+
+NUMBERS = ("difference", "detectable", "p_adjusted", "reported_difference")
+LARGEST = 1e9
+"""What is measured is in hundredths; a number beyond is none of ours."""
 
 
 def write_page(experiments: Mapping[str, PlannedExperiment], results: Path) -> None:
@@ -40,15 +45,32 @@ def write_page(experiments: Mapping[str, PlannedExperiment], results: Path) -> N
         if experiment.figure
     }
     claims = results / "claims.json"
+    document = read_object(claims)
     try:
-        content = page(tables, pictures, read_object(claims))
-    except (UndefinedError, KeyError, TypeError, AttributeError) as error:
+        _refuse_other_claims(document)
+        content = page(tables, pictures, document).encode("utf-8")
+    except (UndefinedError, LookupError, TypeError, AttributeError, ValueError) as error:
         raise LexigraftError(
             f"{claims}: not what was written ({type(error).__name__}: {error}); remove it and make "
             "it again"
         ) from None
     with whole_file(results / "index.html") as partial:
-        partial.write_text(content, encoding="utf-8")
+        partial.write_bytes(content)
+
+
+def _refuse_other_claims(document: Mapping[str, Any]) -> None:
+    """ValueError where what is to be told is not what `claims_record` makes."""
+    counts = Counter(claim["verdict"] for claim in document["claims"])
+    if counts != Counter(document["counts"]):
+        raise ValueError(f"counts {document['counts']}, claims {dict(counts)}")
+    if not all(isinstance(claim["source"], dict) for claim in document["claims"]):
+        raise ValueError("a claim without a source")
+    for claim in document["claims"]:
+        for relation in claim["relations"]:
+            for name in NUMBERS:
+                number = relation.get(name)
+                if number is not None and not abs(number) < LARGEST:
+                    raise ValueError(f"{name} {str(number)[:20]} of {claim['id']}")
 
 
 def page(

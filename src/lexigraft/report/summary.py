@@ -104,7 +104,7 @@ def _cell(cell: dict[str, str]) -> str:
     column = parse_column(cell["column"])
     shown = text.number(float(cell["ours"]) if cell["ours"] else None, column)
     if cell["deviation"]:
-        shown += f"±{text.spread(float(cell['deviation']))}"
+        shown += f"±{text.spread(float(cell['deviation']), column)}"
     if not column.ranked:
         return shown
     reported = f"({text.reported(float(cell['reported']))})" if cell["reported"] else ""

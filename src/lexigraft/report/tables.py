@@ -59,8 +59,8 @@ class Cell:
     def printed(self, side: Side) -> tuple[str, str]:
         """Value and spread as they are printed; the spread is empty where there is none."""
         if side == "ours":
-            return text.number(self.ours, self.column), text.spread(self.deviation)
-        return text.reported(self.reported), text.spread(self.reported_spread)
+            return text.number(self.ours, self.column), text.spread(self.deviation, self.column)
+        return text.reported(self.reported), text.spread(self.reported_spread, self.column)
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,8 @@ def _marked(rows: list[TableRow], columns: tuple[Column, ...]) -> list[TableRow]
 
 def _printed(cell: Cell, side: Side) -> float | None:
     value = cell.value(side)
-    return None if value is None else round(value, cell.column.decimals)
+    # Reported values are printed as their source does, ours with the decimals of the column.
+    return value if value is None or side == "reported" else round(value, cell.column.decimals)
 
 
 def _highest(values: Iterable[float | None]) -> float | None:

@@ -24,13 +24,16 @@ def p_value(value: float | None) -> str:
     """Three decimals, or that it is less."""
     if value is None:
         return MISSING
-    return "<.001" if value < 0.001 else f"{value:.3f}"
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def spread(deviation: float | None) -> str:
-    """A standard deviation: one decimal, two below 0.1, as in the paper's table 2."""
+def spread(deviation: float | None, column: Column) -> str:
+    """A standard deviation: one decimal, two below 0.1, as in the paper's table 2; the decimals of
+    its column where these are more."""
     if deviation is None:
         return ""
+    if column.decimals > 2:
+        return f"{deviation:.{column.decimals}f}"
     return f"{deviation:.2f}" if deviation < 0.1 else f"{deviation:.1f}"
 
 
