@@ -187,6 +187,14 @@ def test_an_unreadable_tokenizer(folder: Path) -> None:
     refused(folder, "unreadable tokenizer")
 
 
+@pytest.mark.parametrize("longest", ["x", [3], 0, -5, True])
+def test_a_length_that_is_none(folder: Path, longest: object) -> None:
+    path = folder / "tokenizer_config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**config, "model_max_length": longest}), encoding="utf-8")
+    refused(folder, r"tokenizer_config\.json: model_max_length: found .*; allowed: 1 and more")
+
+
 def test_a_head_that_adds_to_its_decoder(tokenizer, tmp_path: Path) -> None:
     """ESM's bias is beside its decoder, so its logits are not those of the decoder alone."""
     from transformers import EsmConfig, EsmForMaskedLM

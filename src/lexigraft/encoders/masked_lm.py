@@ -184,6 +184,12 @@ def load_tokenizer(place: str, revision: str | None) -> PreTrainedTokenizerFast:
     # Rust raises a bare Exception for a tokenizer.json that it cannot read.
     except Exception as error:
         raise LexigraftError(f"{place}: unreadable tokenizer ({first_line(error)})") from None
+    longest = tokenizer.model_max_length
+    if isinstance(longest, bool) or not isinstance(longest, int | float) or not longest >= 1:
+        raise LexigraftError(
+            f"{place}: tokenizer_config.json: model_max_length: found {longest!r}; allowed: 1 and "
+            "more"
+        )
     if not tokenizer.is_fast:
         raise LexigraftError(
             f"{place}: a slow tokenizer ({type(tokenizer).__name__}); one with a tokenizer.json "
