@@ -8,7 +8,7 @@ import base64
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, UndefinedError
 
@@ -24,6 +24,18 @@ from lexigraft.specs.experiments import PlannedExperiment
 NUMBERS = ("difference", "detectable", "p_adjusted", "reported_difference")
 LARGEST = 1e9
 """What is measured is in hundredths; a number beyond is none of ours."""
+
+WIDE = 2.4
+"""Width of a picture, in heights, from which it is wide."""
+
+
+class Picture(NamedTuple):
+    """A picture of the page."""
+
+    source: str
+    """An address that holds it, so that the page can be sent alone."""
+    wide: bool
+    """Whether a narrow screen scrolls it in the place of shrinking it."""
 
 
 def write_page(experiments: Mapping[str, PlannedExperiment], results: Path) -> None:
@@ -75,13 +87,13 @@ def _refuse_other_claims(document: Mapping[str, Any]) -> None:
 
 def page(
     tables: Sequence[Table | NeighboursTable],
-    pictures: Mapping[str, str],
+    pictures: Mapping[str, Picture],
     claims: Mapping[str, Any],
 ) -> str:
     """The whole page.
 
     Args:
-        pictures: name of a table to the address of its figure.
+        pictures: name of a table to its figure.
         claims: what `claims.json` holds.
     """
     environment = Environment(
@@ -116,10 +128,12 @@ def heading(table: Table | NeighboursTable) -> str:
     return f"{kind.capitalize()} {table.source[kind]}" if kind else table.name
 
 
-def _embedded(path: Path) -> str:
-    """A picture as an address that holds it, so that the page can be sent alone."""
+def _embedded(path: Path) -> Picture:
     try:
         content = path.read_bytes()
     except OSError as error:
         raise LexigraftError(f"{path}: {error.strerror}; make the figure first") from None
-    return f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
+    # The header of a PNG: width and height in the bytes from 16 to 24.
+    width, height = (int.from_bytes(content[place : place + 4]) for place in (16, 20))
+    source = f"data:image/png;base64,{base64.b64encode(content).decode('ascii')}"
+    return Picture(source, wide=width > WIDE * height)
