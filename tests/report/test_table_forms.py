@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,9 @@ def test_a_spread_is_printed_as_in_table_2(deviation: float | None, printed: str
 
 def test_a_spread_has_the_decimals_of_its_column_where_these_are_more():
     assert spread(0.00379, parse_column("theory.complexity")) == "0.0038"
+
+
+def test_a_table_of_ours_stands_beside_no_paper(experiment: PlannedExperiment, results: Path):
+    assert "beside Vocabulary transfer, table 2 of" in latex_text(build_table(experiment, results))
+    ours = build_table(replace(experiment, source={"document": "ours"}), results)
+    assert "beside" not in latex_text(ours)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from lexigraft.report import text
+from lexigraft.report.markdown import OURS
 from lexigraft.report.tables import Cell, Side, Table, TableRow
 
 SPECIAL = {
@@ -38,10 +39,10 @@ def latex_text(table: Table) -> str:
             body.append(rf"\multicolumn{{{columns}}}{{l}}{{\textit{{{escape(group)}}}}} \\")
         for row in rows:
             body += _row_lines(row)
-    caption = (
-        f"{table.title}. Ours at scale {table.scale}, beside {text.source_name(table.source)} of "
-        "the paper."
-    )
+    caption = f"{table.title}. Ours at scale {table.scale}"
+    if table.source.get("document") != OURS:
+        caption += f", beside {text.source_name(table.source)} of the paper"
+    caption += "."
     if any(column.ranked for column in table.columns):
         caption += (
             " Bold: best of its group; underlined: best of all; among ours and among the reported "
