@@ -1,7 +1,7 @@
 """What each experiment costs, by the times that a reference recorded: told before it is run."""
 
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from lexigraft.errors import LexigraftError
 from lexigraft.files import member, read_object
@@ -33,7 +33,7 @@ def costs(plan: Plan, reference: Path) -> str:
     outputs = read_outputs(reference / OUTPUTS, environments)
     seconds = {output.id: output.seconds for output in outputs if output.seconds is not None}
     scale = plan.config.scale.name
-    if not seconds.keys() & plan.needed(plan.experiments):
+    if not seconds.keys() & _needed(plan, plan.experiments):
         kept = member(record, "scale", str, str(reference / RECORD))
         raise LexigraftError(
             f"{reference}: a run of scale {kept}; it has no time of any job of scale {scale}"
@@ -41,7 +41,7 @@ def costs(plan: Plan, reference: Path) -> str:
     lines: list[tuple[str, ...]] = [HEAD]
     seen: set[str] = set()
     for name in plan.experiments:
-        needed = plan.needed([name])
+        needed = _needed(plan, [name])
         lines.append(_line(name, needed, needed - seen, seconds))
         seen |= needed
     lines.append(_line("all", seen, seen, seconds))
@@ -50,6 +50,18 @@ def costs(plan: Plan, reference: Path) -> str:
     widths = [max(width(line[place]) for line in lines) for place in range(len(lines[0]))]
     title = f"Minutes of one core at scale {scale}, by {reference}"
     return "\n".join([title, "", *(_aligned(line, widths) for line in lines)])
+
+
+def _needed(plan: Plan, experiments: Iterable[str]) -> set[str]:
+    """Ids of all stages that some experiments need, from the first to the last."""
+    ids: set[str] = set()
+    ahead = [PurePath(folder).name for folder in plan.evaluations(experiments)]
+    while ahead:
+        identity = ahead.pop()
+        if identity not in ids:
+            ids.add(identity)
+            ahead += plan.stages[identity].inputs().values()
+    return ids
 
 
 def _line(name: str, needed: set[str], new: set[str], seconds: dict[str, float]) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ import dataclasses
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from pathlib import PurePath
 from typing import Any
 
 from lexigraft.errors import LexigraftError
@@ -94,21 +93,6 @@ class Plan:
         words += ["--results", str(config.results)]
         words += [word for seed in config.many for word in ("--seed", str(seed))]
         return shlex.join(words)
-
-    def needed(self, experiments: Iterable[str]) -> set[str]:
-        """Ids of all stages that some experiments need, from the first to the last.
-
-        Raises:
-            LexigraftError: as `evaluations`.
-        """
-        ids: set[str] = set()
-        ahead = [PurePath(folder).name for folder in self.evaluations(experiments)]
-        while ahead:
-            identity = ahead.pop()
-            if identity not in ids:
-                ids.add(identity)
-                ahead += self.stages[identity].inputs().values()
-        return ids
 
     def evaluations(self, experiments: Iterable[str]) -> list[str]:
         """Folders of all evaluations (of words: of the transfer) that some experiments read, each
